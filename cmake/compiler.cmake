@@ -1,0 +1,10 @@
+add_library(mha_warnings INTERFACE)
+target_compile_options(mha_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(MHA_WERROR)
+  target_compile_options(mha_warnings INTERFACE -Werror)
+endif()
+
+if(MHA_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=address,undefined)
+endif()

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mha {
+
+/// Element types that a weight file may hold.
+enum class DType { f32, f16, bf16, f64, i8, u8, i16, i32, i64, boolean };
+
+/// Bytes of one element.
+std::size_t size_of(DType type);
+/// The safetensors spelling: "F32", "BF16", …
+std::string_view name_of(DType type);
+
+/// A read-only view of a named array inside a file or buffer that somebody else owns.
+/// `data` need not be aligned: use `to_float32` or memcpy, never a cast and a dereference.
+struct TensorView {
+  DType dtype = DType::f32;
+  std::vector<std::size_t> shape;
+  const std::byte* data = nullptr;
+
+  std::size_t size() const;                         ///< number of elements
+  std::size_t bytes() const { return size() * size_of(dtype); }
+};
+
+/// `[3,4]`, as error messages print shapes.
+std::string shape_text(std::span<const std::size_t> shape);
+
+/// Row-major matrix that somebody else owns; `stride` counts floats from row to row (≥ cols).
+struct ConstMatrix {
+  const float* data = nullptr;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  std::size_t stride = 0;
+
+  ConstMatrix() = default;
+  ConstMatrix(const float* d, std::size_t r, std::size_t c) : ConstMatrix(d, r, c, c) {}
+  ConstMatrix(const float* d, std::size_t r, std::size_t c, std::size_t s) : data(d), rows(r), cols(c), stride(s) {}
+
+  const float* row(std::size_t r) const { return data + r * stride; }
+  /// Rows `[begin, begin + count)`.
+  ConstMatrix rows_of(std::size_t begin, std::size_t count) const { return {row(begin), count, cols, stride}; }
+  /// Columns `[begin, begin + count)`: how a head is addressed, by stride and never copied.
+  ConstMatrix cols_of(std::size_t begin, std::size_t count) const { return {data + begin, rows, count, stride}; }
+};
+
+struct Matrix {
+  float* data = nullptr;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  std::size_t stride = 0;
+
+  Matrix() = default;
+  Matrix(float* d, std::size_t r, std::size_t c) : Matrix(d, r, c, c) {}
+  Matrix(float* d, std::size_t r, std::size_t c, std::size_t s) : data(d), rows(r), cols(c), stride(s) {}
+
+  float* row(std::size_t r) const { return data + r * stride; }
+  Matrix rows_of(std::size_t begin, std::size_t count) const { return {row(begin), count, cols, stride}; }
+  Matrix cols_of(std::size_t begin, std::size_t count) const { return {data + begin, rows, count, stride}; }
+  operator ConstMatrix() const { return {data, rows, cols, stride}; }
+};
+
+/// Float array aligned to 64 bytes. Grows only by `reserve`; contents are not kept when it grows.
+class FloatBuffer {
+ public:
+  FloatBuffer() = default;
+  explicit FloatBuffer(std::size_t size) { reserve(size); }
+  ~FloatBuffer();
+  FloatBuffer(FloatBuffer&& other) noexcept;
+  FloatBuffer& operator=(FloatBuffer&& other) noexcept;
+  FloatBuffer(const FloatBuffer&) = delete;
+  FloatBuffer& operator=(const FloatBuffer&) = delete;
+
+  void reserve(std::size_t size);
+  float* data() { return data_; }
+  const float* data() const { return data_; }
+  std::size_t capacity() const { return capacity_; }
+
+ private:
+  float* data_ = nullptr;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace mha

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace mha::utf8 {
+
+constexpr std::size_t kValid = static_cast<std::size_t>(-1);
+
+/// Byte offset of the first byte that is not part of a well-formed sequence (overlong forms, surrogates and values
+/// above U+10FFFF are malformed), or kValid.
+std::size_t first_invalid(std::string_view text);
+
+/// Number of code points of valid UTF-8.
+std::size_t length(std::string_view text);
+
+/// Decodes the code point that starts at `position` of valid UTF-8 and moves `position` behind it.
+char32_t next(std::string_view text, std::size_t& position);
+
+/// Appends one code point (a Unicode scalar value).
+void append(std::string& out, char32_t code_point);
+
+/// Every malformed byte sequence replaced by U+FFFD (maximal subparts, as the Unicode standard recommends and
+/// Python's errors="replace" does).
+std::string replace_invalid(std::string_view text);
+
+}  // namespace mha::utf8
