@@ -1,2 +1,9 @@
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
+
+# Debian's libutf8proc-dev ships no CMake package.
+find_path(MHA_UTF8PROC_INCLUDE utf8proc.h REQUIRED)
+find_library(MHA_UTF8PROC_LIBRARY utf8proc REQUIRED)
+add_library(mha_utf8proc INTERFACE)
+target_include_directories(mha_utf8proc SYSTEM INTERFACE ${MHA_UTF8PROC_INCLUDE})
+target_link_libraries(mha_utf8proc INTERFACE ${MHA_UTF8PROC_LIBRARY})
