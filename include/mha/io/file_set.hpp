@@ -57,4 +57,7 @@ std::shared_ptr<const FileSet> folder_files(const std::filesystem::path& folder)
 /// Throws Error{model} for a malformed archive.
 std::shared_ptr<const FileSet> archive_files(std::span<const std::byte> archive, const std::string& origin);
 
+/// The files of one folder inside a set, named from there.
+std::shared_ptr<const FileSet> subfolder_files(std::shared_ptr<const FileSet> files, std::string_view folder);
+
 }  // namespace mha
