@@ -67,6 +67,7 @@ struct ModelLocation {
   enum class Kind { folder, json_file, builtin } kind = Kind::folder;
   std::string path;            ///< folder, file, or the built-in name
   std::string name;            ///< for people
+  std::string weights;         ///< a `.safetensors` file of the folder that was asked for by name; empty: the usual ones
 };
 
 /// A directory; a `.safetensors` or `.json` file; a name in the search path; a built-in; `org/name` in the hub cache.
