@@ -42,7 +42,7 @@ thread_local bool inside_piece = false;
 // A run is published as one word: its number in the upper half, the next piece in the lower half. Taking a piece is a
 // compare-and-swap of that word, so a thread that wakes up late can never take part in a run that is over.
 struct ThreadPool::Impl {
-  explicit Impl(std::size_t count) : size(count) {}
+  explicit Impl(std::size_t threads) : size(threads) {}
 
   std::size_t size;
   std::vector<std::thread> helpers;
