@@ -7,3 +7,11 @@ find_library(MHA_UTF8PROC_LIBRARY utf8proc REQUIRED)
 add_library(mha_utf8proc INTERFACE)
 target_include_directories(mha_utf8proc SYSTEM INTERFACE ${MHA_UTF8PROC_INCLUDE})
 target_link_libraries(mha_utf8proc INTERFACE ${MHA_UTF8PROC_LIBRARY})
+
+find_package(PNG REQUIRED)
+
+# Headers alone: the library is loaded when a PNG is drawn.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PANGOCAIRO REQUIRED pangocairo)
+add_library(mha_pango_headers INTERFACE)
+target_include_directories(mha_pango_headers SYSTEM INTERFACE ${PANGOCAIRO_INCLUDE_DIRS})

@@ -8,7 +8,7 @@
 
 #include "mha/core/error.hpp"
 #include "mha/core/utf8.hpp"
-#include "output/color_scale.hpp"
+#include "output/picture.hpp"
 
 extern "C" {
 extern const unsigned char mha_embedded_attention_page[];
@@ -20,30 +20,17 @@ namespace {
 
 constexpr std::size_t kWideWeights = 3'000'000;
 
-std::string base64(const std::vector<std::uint8_t>& bytes) {
-  static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t left = std::min<std::size_t>(bytes.size() - i, 3);
-    const auto byte = [&](std::size_t k) { return k < left ? std::uint32_t{bytes[i + k]} : 0U; };
-    const std::uint32_t group = byte(0) << 16 | byte(1) << 8 | byte(2);
-    for (std::size_t k = 0; k < 4; ++k) out += k <= left ? kAlphabet[group >> (18 - 6 * k) & 63U] : '=';
-  }
-  return out;
-}
-
-std::vector<std::uint8_t> packed(const std::vector<float>& weights, bool wide) {
-  std::vector<std::uint8_t> bytes;
+std::string packed(const std::vector<float>& weights, bool wide) {
+  std::string bytes;
   bytes.reserve(weights.size() * (wide ? 2 : 1));
   for (const float weight : weights) {
     const double share = std::clamp(static_cast<double>(weight), 0.0, 1.0);
     if (wide) {
       const auto value = static_cast<std::uint32_t>(std::lround(share * 65535));
-      bytes.push_back(static_cast<std::uint8_t>(value & 255U));
-      bytes.push_back(static_cast<std::uint8_t>(value >> 8));
+      bytes.push_back(static_cast<char>(value & 255U));
+      bytes.push_back(static_cast<char>(value >> 8));
     } else {
-      bytes.push_back(static_cast<std::uint8_t>(std::lround(std::sqrt(share) * 255)));
+      bytes.push_back(static_cast<char>(std::lround(std::sqrt(share) * 255)));
     }
   }
   return bytes;
