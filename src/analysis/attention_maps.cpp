@@ -54,6 +54,7 @@ AttentionMaps join_words(const AttentionMaps& maps) {
       words.back().text += label.text;
       words.back().piece += label.piece;
       words.back().pieces += label.pieces;
+      words.back().end = label.end;
     } else {
       words.push_back(label);
     }

@@ -59,15 +59,28 @@ std::string_view row_end(ColorDepth depth) { return depth == ColorDepth::none ? 
 
 std::string percent(float weight) { return number(static_cast<std::size_t>(std::lround(weight * 100.0F))); }
 
-std::string legend(ColorDepth depth) {
-  std::string out = "weight ";
-  for (const float weight : {0.0F, 0.06F, 0.25F, 0.56F, 1.0F}) {
-    out += cell(weight, 2, {}, depth);
-    out += row_end(depth);
-    out += " " + percent(weight) + "%  ";
+// Two lines where one would be too wide, fewer steps where even that is.
+std::string legend(ColorDepth depth, std::size_t columns) {
+  static constexpr float kSteps[] = {0.0F, 0.06F, 0.25F, 0.56F, 1.0F};
+  static constexpr std::string_view kAxes = "rows: who asks, columns: who is listened to";
+  std::string line;
+  std::size_t width = 0;
+  const std::size_t stride = columns < 46 ? 2 : 1;
+  for (std::size_t i = 0; i < std::size(kSteps); i += stride) {
+    const std::string text = " " + percent(kSteps[i]) + "%" + (i + 1 < std::size(kSteps) ? "  " : "");
+    line += cell(kSteps[i], 2, {}, depth);
+    line += row_end(depth);
+    line += text;
+    width += 2 + text.size();
   }
-  while (out.back() == ' ') out.pop_back();
-  return out + "   (rows: who asks, columns: who is listened to)\n";
+  if (width > columns) return {};
+  constexpr std::string_view kName = "weight ";
+  if (width + kName.size() <= columns) {
+    line.insert(0, kName);
+    width += kName.size();
+  }
+  if (width + 3 + kAxes.size() <= columns) return line + "   " + std::string(kAxes) + "\n";
+  return line + "\n" + (kAxes.size() <= columns ? std::string(kAxes) + "\n" : std::string());
 }
 
 class Drawing {
@@ -90,14 +103,7 @@ class Drawing {
     } else {
       for (std::size_t layer = 0; layer < maps_.layer_count; ++layer) band(layer);
     }
-    const std::string line = legend(options_.color);
-    const std::size_t bracket = line.find("   (");
-    if (options_.columns >= 84) {
-      out_ += line;
-    } else {
-      out_ += line.substr(0, bracket) + "\n";
-      if (options_.columns >= 50) out_ += line.substr(bracket + 3);
-    }
+    out_ += legend(options_.color, options_.columns);
     return out_;
   }
 
