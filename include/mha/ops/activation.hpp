@@ -1,8 +1,23 @@
 #pragma once
 
+#include <cstddef>
+
 namespace mha {
 
 /// The forms of non-linearity that references use. `gelu` is the erf form, `gelu_tanh` the tanh approximation.
 enum class Activation { none, relu, gelu, gelu_tanh, quick_gelu, silu, tanh, relu_squared };
+
+/// x[i] = activation(x[i]) in place, i < count. An element's result depends on its value alone.
+///
+/// Largest error against the exact function, in ULP of the result (held by tests over all of float32 where the result
+/// is a normal number): relu and relu_squared 0.5; tanh 4; gelu, silu and quick_gelu 4; gelu_tanh 6.
+///   gelu         x · Φ(x) = x/2 · (1 + erf(x/√2))                     (Hendrycks & Gimpel 2016, §2)
+///   gelu_tanh    x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³)))         (the same, approximation)
+///   quick_gelu   x · σ(1.702·x)
+///   silu         x · σ(x)
+void activate(Activation activation, float* x, std::size_t count);
+
+/// x[i] = activation(x[i]) · gate[i]: gated feed-forward layers (Shazeer 2020).
+void activate_gated(Activation activation, float* x, const float* gate, std::size_t count);
 
 }  // namespace mha

@@ -11,6 +11,7 @@
 #include "mha/core/executor.hpp"
 #include "mha/core/tensor.hpp"
 #include "mha/ops/activation.hpp"
+#include "mha/ops/normalization.hpp"
 #include "mha/ops/weights.hpp"
 
 namespace mha {
@@ -31,10 +32,11 @@ class PackedLinear {
   std::size_t out = 0;
 };
 
-/// What follows the product: y = activation(x·Wᵀ + b) + residual.
+/// What follows the product: y = norm(activation(x·Wᵀ + b) + residual).
 struct LinearTail {
   Activation activation = Activation::none;
-  ConstMatrix residual;  ///< [rows, out], or data == nullptr; may be the same memory as y
+  ConstMatrix residual;           ///< [rows, out], or data == nullptr; may be the same memory as y
+  const RowNorm* norm = nullptr;  ///< over the `out` columns, after the residual
 };
 
 /// Adds terms to a block of scores before the softmax: relative bias, ALiBi, disentangled positions.
@@ -83,15 +85,27 @@ class Backend {
   virtual std::string description() const = 0;     ///< with version and the kernels it chose for this CPU
   virtual bool supports(Precision precision) const = 0;
 
-  /// Packs weights that share their input, rows joined in order (Q, K and V are one projection).
+  /// Packs weights that share their input, rows joined in order (Q, K and V are one projection). The views must stay
+  /// valid as long as the result: what is cheaper to read in place, or to pack when it is first used, is not copied.
   virtual std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision) const = 0;
 
   /// y [N, out] = activation(x [N, in] · Wᵀ + b) + residual.
   virtual void linear(const PackedLinear& weights, ConstMatrix x, Matrix y, const LinearTail& tail,
                       Executor* executor) const = 0;
 
+  /// y [N, out.out] = norm(h · Woutᵀ + b + residual), h = activation(x · Winᵀ + b), never whole in memory.
+  /// Gated where in.out == 2 · out.in: h = activation(first half) ⊙ second half. `tail.activation` must be none.
+  /// The default runs blocks of rows through `linear`.
+  virtual void feed_forward(const PackedLinear& in, const PackedLinear& out, ConstMatrix x, Activation activation,
+                            Matrix y, const LinearTail& tail, Executor* executor) const;
+
   /// Attention of every input and head of the call.
   virtual void attention(const AttentionCall& call, Precision precision, Executor* executor) const = 0;
+
+  /// What `--dtype auto` means with this backend on this CPU: the fastest that is accurate to float32.
+  virtual Precision exact_precision() const { return Precision::f32; }
+  /// Rows of a forward pass beyond which splitting the batch (at input boundaries) keeps activations in cache.
+  virtual std::size_t rows_in_cache(std::size_t d_model, std::size_t d_ff) const;
 };
 
 /// "auto", "native", "onednn", "openblas", "reference". Throws Error{usage} for a name that is not there in this build
