@@ -34,8 +34,7 @@ class FolderFiles final : public FileSet {
 
   FileBytes open(std::string_view name) const override {
     require_inside(name, origin());
-    auto file = std::make_shared<const MappedFile>(folder_ / name);
-    return {file, file->bytes(), place(name)};
+    return map_file(folder_ / name);
   }
 
   std::vector<Entry> list() const override {
@@ -79,7 +78,7 @@ class MemoryFiles final : public FileSet {
   FileBytes open(std::string_view name) const override {
     const auto file = files_.find(name);
     if (file == files_.end()) throw_model("model file: " + place(name) + ": no such file");
-    return {nullptr, file->second, place(name)};
+    return {nullptr, file->second, place(name), place(name)};
   }
 
   std::vector<Entry> list() const override {
@@ -132,6 +131,11 @@ bool is_inside_name(std::string_view name) {
     if (slash == std::string_view::npos) return true;
     name.remove_prefix(slash + 1);
   }
+}
+
+FileBytes map_file(const fs::path& path) {
+  auto file = std::make_shared<const MappedFile>(path);
+  return {file, file->bytes(), path_text(path), path};
 }
 
 std::shared_ptr<const FileSet> folder_files(const fs::path& folder) { return std::make_shared<FolderFiles>(folder); }

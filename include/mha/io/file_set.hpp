@@ -14,7 +14,8 @@ namespace mha {
 struct FileBytes {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
-  std::string origin;  ///< how error messages name the file
+  std::string origin;          ///< how error messages name the file
+  std::filesystem::path path;  ///< the file on disk, or `origin` where there is none
 
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
@@ -46,6 +47,9 @@ class FileSet {
 
 /// Whether a name stays inside its folder: relative, no empty, `.` or `..` part, no NUL, no backslash.
 bool is_inside_name(std::string_view name);
+
+/// One file on disk, mapped. Errors: model, as MappedFile.
+FileBytes map_file(const std::filesystem::path& path);
 
 /// The files of a folder on disk. The folder is looked at on each call, nothing is cached.
 std::shared_ptr<const FileSet> folder_files(const std::filesystem::path& folder);
