@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -35,8 +34,7 @@ class FolderFiles final : public FileSet {
 
   FileBytes open(std::string_view name) const override {
     require_inside(name, origin());
-    auto file = std::make_shared<const MappedFile>(folder_ / name);
-    return {file, file->bytes(), place(name)};
+    return map_file(folder_ / name);
   }
 
   std::vector<Entry> list() const override {
@@ -65,38 +63,12 @@ class FolderFiles final : public FileSet {
   fs::path folder_;
 };
 
-class ArchiveFiles final : public FileSet {
+class MemoryFiles final : public FileSet {
  public:
-  ArchiveFiles(std::span<const std::byte> archive, std::string origin) : origin_(std::move(origin)) {
-    constexpr std::string_view kMagic = "MHAFILES";
-    constexpr std::uint32_t kVersion = 1;
-    std::size_t position = 0;
-    const auto take = [&](void* out, std::size_t size) {
-      if (size > archive.size() - position) malformed("ends inside its table of contents");
-      std::memcpy(out, archive.data() + position, size);
-      position += size;
-    };
-    char magic[kMagic.size()];
-    take(magic, sizeof magic);
-    if (std::string_view(magic, sizeof magic) != kMagic) malformed("has no MHAFILES mark");
-    std::uint32_t version = 0;
-    std::uint32_t count = 0;
-    take(&version, sizeof version);
-    take(&count, sizeof count);
-    if (version != kVersion) malformed("has version " + std::to_string(version) + ", expected 1");
-    for (std::uint32_t i = 0; i < count; ++i) {
-      std::uint32_t name_length = 0;
-      std::uint64_t begin = 0;
-      std::uint64_t size = 0;
-      take(&name_length, sizeof name_length);
-      take(&begin, sizeof begin);
-      take(&size, sizeof size);
-      if (name_length > archive.size() - position) malformed("ends inside its table of contents");
-      std::string name(name_length, '\0');
-      take(name.data(), name_length);
-      if (begin > archive.size() || size > archive.size() - begin) malformed("ends inside '" + name + "'");
-      require_inside(name, origin_);
-      files_[name] = archive.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size));
+  MemoryFiles(const std::vector<EmbeddedFile>& files, std::string origin) : origin_(std::move(origin)) {
+    for (const EmbeddedFile& file : files) {
+      require_inside(file.name, origin_);
+      files_.emplace(file.name, file.bytes);
     }
   }
 
@@ -106,7 +78,7 @@ class ArchiveFiles final : public FileSet {
   FileBytes open(std::string_view name) const override {
     const auto file = files_.find(name);
     if (file == files_.end()) throw_model("model file: " + place(name) + ": no such file");
-    return {nullptr, file->second, place(name)};
+    return {nullptr, file->second, place(name), place(name)};
   }
 
   std::vector<Entry> list() const override {
@@ -116,10 +88,6 @@ class ArchiveFiles final : public FileSet {
   }
 
  private:
-  [[noreturn]] void malformed(const std::string& how) const {
-    throw_model("model archive: " + origin_ + ": malformed: it " + how);
-  }
-
   std::string origin_;
   std::map<std::string, std::span<const std::byte>, std::less<>> files_;
 };
@@ -165,10 +133,15 @@ bool is_inside_name(std::string_view name) {
   }
 }
 
+FileBytes map_file(const fs::path& path) {
+  auto file = std::make_shared<const MappedFile>(path);
+  return {file, file->bytes(), path_text(path), path};
+}
+
 std::shared_ptr<const FileSet> folder_files(const fs::path& folder) { return std::make_shared<FolderFiles>(folder); }
 
-std::shared_ptr<const FileSet> archive_files(std::span<const std::byte> archive, const std::string& origin) {
-  return std::make_shared<ArchiveFiles>(archive, origin);
+std::shared_ptr<const FileSet> memory_files(const std::vector<EmbeddedFile>& files, const std::string& origin) {
+  return std::make_shared<MemoryFiles>(files, origin);
 }
 
 std::shared_ptr<const FileSet> subfolder_files(std::shared_ptr<const FileSet> files, std::string_view folder) {

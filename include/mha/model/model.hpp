@@ -19,11 +19,20 @@ namespace mha {
 
 /// Ways to make one vector of an input's token vectors.
 enum class PoolingMode { cls, mean, max, last, mean_sqrt_len, weighted_mean, pooler };
+/// "cls", "mean", … as `--pooling` and `model info` write it.
+std::string_view name_of(PoolingMode mode);
 
-/// A dense module after pooling (sentence-transformers `2_Dense`).
+/// A dense module after pooling (sentence-transformers `2_Dense`): y = activation(x·Wᵀ + b).
 struct DenseModule {
-  LinearWeights linear;
+  std::string folder;                           ///< "2_Dense"
+  std::size_t in = 0;
+  std::size_t out = 0;
+  bool bias = true;
+  bool normalize_input = false;                 ///< a Normalize module stands before it
   Activation activation = Activation::tanh;
+  LinearWeights linear;                         ///< absent until the weights are read
+  std::shared_ptr<const void> owner;            ///< keeps the bytes of `linear` alive
+  std::shared_ptr<const PackedLinear> packed;   ///< for the model's backend
 };
 
 /// How an input becomes a sentence vector.
