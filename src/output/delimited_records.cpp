@@ -88,13 +88,15 @@ class DelimitedFormatter : public RecordFormatter {
  public:
   DelimitedFormatter(RecordSchema schema, const Dialect& dialect) : schema_(std::move(schema)), dialect_(dialect) {}
 
-  void begin(std::string& out) override {
-    Row row(out, dialect_);
+  void begin(OutputStream& out) override {
+    std::string header;
+    Row row(header, dialect_);
     row.text("index");
     if (has_ids()) row.text("id");
     for (const std::string& column : columns()) row.text(column);
     if (schema_.errors) row.text("error");
     row.end();
+    out.write(header);
   }
 
   void render(const Record& record, std::string& out) const override {

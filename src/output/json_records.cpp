@@ -110,12 +110,12 @@ class JsonFormatter : public RecordFormatter {
 class JsonArrayFormatter : public JsonFormatter {
  public:
   using JsonFormatter::JsonFormatter;
-  void begin(std::string& out) override { out += '['; }
-  void join(const Record& record, std::string& out) override {
-    out += std::exchange(first_, false) ? "" : ",\n";
-    out += record.rendered;
+  void begin(OutputStream& out) override { out.write("["); }
+  void join(const Record& record, OutputStream& out) override {
+    if (!std::exchange(first_, false)) out.write(",\n");
+    out.write(record.rendered);
   }
-  void end(std::string& out) override { out += "]\n"; }
+  void end(OutputStream& out) override { out.write("]\n"); }
 
  private:
   bool first_ = true;

@@ -50,7 +50,7 @@ struct Pipeline::Impl {
 
   std::size_t read(RecordSource& source, std::size_t most, bool& end);
   void prepare(std::span<Record> window);
-  void process(std::span<Record> window, RecordSink& sink);
+  bool process(std::span<Record> window, RecordSink& sink);
   void encode(std::span<Record> round, const RecordSink& sink);
 
   RecordWorker& team_worker() {
@@ -171,7 +171,7 @@ void Pipeline::Impl::encode(std::span<Record> round, const RecordSink& sink) {
   }
 }
 
-void Pipeline::Impl::process(std::span<Record> window, RecordSink& sink) {
+bool Pipeline::Impl::process(std::span<Record> window, RecordSink& sink) {
   prepare(window);
   for (std::size_t begin = 0; begin < window.size();) {
     std::size_t end = begin;
@@ -181,10 +181,12 @@ void Pipeline::Impl::process(std::span<Record> window, RecordSink& sink) {
     }
     const std::span<Record> round = window.subspan(begin, end - begin);
     encode(round, sink);
-    for (Record& record : round) sink.accept(record);
+    const bool go_on = std::all_of(round.begin(), round.end(), [&](Record& record) { return sink.accept(record); });
     sink.flush();
+    if (!go_on) return false;
     begin = end;
   }
+  return true;
 }
 
 Pipeline::Pipeline(const PipelineSettings& settings, WorkerFactory factory)
@@ -197,7 +199,7 @@ void Pipeline::run(RecordSource& source, RecordSink& sink) {
   std::size_t most = std::min(kFirstWindow * impl_->settings.threads, largest);
   for (bool end = false; !end; most = std::min(most * 2, largest)) {
     const std::size_t count = impl_->read(source, most, end);
-    if (count > 0) impl_->process({impl_->records.data(), count}, sink);
+    if (count > 0 && !impl_->process({impl_->records.data(), count}, sink)) return;
   }
 }
 

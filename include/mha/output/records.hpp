@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mha/io/output_stream.hpp"
 #include "mha/output/heatmap.hpp"
 #include "mha/tokenizer/encoding.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
@@ -81,17 +82,17 @@ struct RecordSchema {
   ColorDepth color = ColorDepth::none;
 };
 
-/// Turns records into the bytes of one output format. `begin`, `join` and `end` are called in order by one thread and
-/// append to `out`; `render` may be called from any thread, before `join` gets what it made.
+/// Turns records into the bytes of one output format. `begin`, `join` and `end` are called in order by one thread;
+/// `render` may be called from any thread, before `join` gets what it made.
 class RecordFormatter {
  public:
   virtual ~RecordFormatter() = default;
-  virtual void begin(std::string&) {}
-  /// The bytes of one record (bad ones included), the same whatever stands around it.
+  virtual void begin(OutputStream&) {}
+  /// Appends one record (bad ones included), the same bytes whatever stands around it.
   virtual void render(const Record& record, std::string& out) const = 0;
   /// Puts the next record behind those before it.
-  virtual void join(const Record& record, std::string& out) { out += record.rendered; }
-  virtual void end(std::string&) {}
+  virtual void join(const Record& record, OutputStream& out) { out.write(record.rendered); }
+  virtual void end(OutputStream&) {}
 };
 
 std::unique_ptr<RecordFormatter> json_formatter(RecordSchema schema);
@@ -104,8 +105,16 @@ std::unique_ptr<RecordFormatter> tsv_formatter(RecordSchema schema);
 std::unique_ptr<RecordFormatter> table_formatter(RecordSchema schema);
 /// Little-endian float32 without a header: the part that was asked for.
 std::unique_ptr<RecordFormatter> raw_formatter(RecordSchema schema);
+/// One array over all inputs that have a sentence vector, else the array of a single input.
+std::unique_ptr<RecordFormatter> npy_formatter(RecordSchema schema);
+/// Arrays named `<index>.<key>`.
+std::unique_ptr<RecordFormatter> npz_formatter(RecordSchema schema);
 /// Token ids of one input a line, blanks between them.
 std::unique_ptr<RecordFormatter> ids_formatter();
+/// The attention maps of a single input as a page or picture that names the model.
+std::unique_ptr<RecordFormatter> html_formatter(RecordSchema schema, std::string model);
+std::unique_ptr<RecordFormatter> svg_formatter(RecordSchema schema, std::string model);
+std::unique_ptr<RecordFormatter> png_formatter(RecordSchema schema, std::string model);
 
 /// Begin and end of each token in the unit, and in code points counted over prompt and text (or the pair's own text).
 std::vector<Span> offsets_in(const Record& record, OffsetUnit unit);

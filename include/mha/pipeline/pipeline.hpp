@@ -39,8 +39,8 @@ class RecordSink {
   virtual ~RecordSink() = default;
   /// From any thread, as soon as a record is finished.
   virtual void render(Record& record) const = 0;
-  /// In input order, on the thread that runs the pipeline. What it throws ends the run.
-  virtual void accept(Record& record) = 0;
+  /// In input order, on the thread that runs the pipeline; false ends the run.
+  virtual bool accept(Record& record) = 0;
   /// Nothing more comes for a while: what was accepted must get out.
   virtual void flush() = 0;
 };
@@ -68,7 +68,7 @@ class Pipeline {
   Pipeline(const PipelineSettings& settings, WorkerFactory factory);
   ~Pipeline();
 
-  /// Until the source ends. Throws what source and sink throw, and errors of workers that are no input's fault.
+  /// Until the source ends or the sink has enough. Throws what source and sink throw, and errors of workers that are no input's fault.
   void run(RecordSource& source, RecordSink& sink);
 
  private:

@@ -1,0 +1,145 @@
+#include "cli/record_run.hpp"
+
+#include <cstdio>
+#include <utility>
+
+#include "cli/formats.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/log.hpp"
+#include "cli/models.hpp"
+#include "cli/source.hpp"
+#include "mha/core/error.hpp"
+
+namespace mha::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenProgress{200};
+
+std::string counted(std::size_t count, const char* one, const char* many) {
+  return std::to_string(count) + ' ' + (count == 1 ? one : many);
+}
+
+std::string clock_text(double seconds) {
+  char text[32];
+  const auto whole = static_cast<unsigned long>(seconds);
+  std::snprintf(text, sizeof text, "%lu:%02lu", whole / 60, whole % 60);
+  return text;
+}
+
+}  // namespace
+
+OutputSink::OutputSink(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log)
+    : options_(options),
+      formatter_(std::move(formatter)),
+      out_(out),
+      log_(log),
+      total_bytes_(total_bytes(options.input)),
+      begin_(std::chrono::steady_clock::now()),
+      shown_(begin_) {
+  formatter_->begin(out_);
+}
+
+void OutputSink::render(Record& record) const {
+  record.rendered.clear();
+  try {
+    formatter_->render(record, record.rendered);
+  } catch (const Error& error) {
+    if (record.bad() || error.kind() != ErrorKind::input) throw;
+    record.error = error.what();
+    record.rendered.clear();
+    formatter_->render(record, record.rendered);
+  }
+}
+
+bool OutputSink::accept(Record& record) {
+  ++inputs_;
+  tokens_ += record.tokens();
+  bytes_ += record.text.size() + 1;
+  if (record.encoding.truncated() && record.encoding.overflowing.empty()) ++cut_;
+  if (!record.bad()) {
+    complete(record);
+    if (shown(record)) write(record);
+    return true;
+  }
+  ++bad_;
+  const std::string message = record.place + ": " + record.error;
+  switch (options_.input.on_error) {
+    case OnError::fail:
+    case OnError::replace: failure_ = message; return false;
+    case OnError::skip: log_.error(message + "; skipped"); return true;
+    case OnError::record: write(record); return true;
+  }
+  return true;
+}
+
+void OutputSink::write(Record& record) { formatter_->join(record, out_); }
+
+void OutputSink::flush() {
+  out_.flush();
+  if (log_.shows_progress()) show_progress();
+}
+
+void OutputSink::show_progress() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - shown_ < kBetweenProgress) return;
+  shown_ = now;
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  std::string line = counted(inputs_, "input", "inputs") + ", " +
+                     std::to_string(static_cast<std::size_t>(static_cast<double>(tokens_) / seconds)) + " tokens/s";
+  if (total_bytes_ > bytes_ && bytes_ > 0) {
+    const double left = seconds * static_cast<double>(total_bytes_ - bytes_) / static_cast<double>(bytes_);
+    line += ", " + clock_text(left) + " left";
+  }
+  log_.progress(line);
+}
+
+int OutputSink::finish() {
+  log_.progress("");
+  formatter_->end(out_);
+  if (failure_.empty() || out_.is_direct()) out_.commit();
+  if (cut_ > 0) {
+    log_.warning(std::to_string(cut_) + " of " + counted(inputs_, "input was", "inputs were") + " cut: longer than the " +
+                 "maximum length; --max-length sets it, --truncation error refuses such inputs");
+  }
+  if (!failure_.empty()) log_.error(failure_);
+  if (options_.input.on_error == OnError::record && bad_ > 0) {
+    log_.error(counted(bad_, "input", "inputs") + " could not be processed; see the records with an error");
+  }
+  return bad_ > 0 ? 1 : 0;
+}
+
+std::unique_ptr<OutputStream> open_output(const Options& options) {
+  auto out = std::make_unique<OutputStream>(options.output.file.empty() ? "-" : options.output.file);
+  remove_when_interrupted(out->temporary());
+  return out;
+}
+
+bool stops_at_bad(const Options& options) {
+  return options.input.on_error == OnError::fail || options.input.on_error == OnError::replace;
+}
+
+void run_pipeline(const Options& options, WorkerFactory workers, RecordSink& sink, Log& log) {
+  const auto source = open_source(options, log);
+  PipelineSettings settings;
+  settings.threads = thread_count(options);
+  settings.latency = options.input.latency;
+  settings.stop_at_bad = stops_at_bad(options);
+  Pipeline(settings, std::move(workers)).run(*source, sink);
+}
+
+int run_records(const Options& options, WorkerFactory workers, OutputSink& sink, Log& log) {
+  run_pipeline(options, std::move(workers), sink, log);
+  return sink.finish();
+}
+
+int run_encoding(const Options& options, RecordKind kind, Log& log) {
+  const ModelLocation location = choose_model(options);
+  Plan plan = plan_encoding(options, kind, read_model_header(location, load_options(options)));
+  const auto out = open_output(options);
+  const auto model = load_model(location, options, log);
+  use_model(plan, options, *model);
+  OutputSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
+  return run_records(options, model_workers(plan.work), sink, log);
+}
+
+}  // namespace mha::cli
