@@ -94,7 +94,7 @@ Picture draw(const AttentionMaps& maps, const InputFacts* facts) {
       const double x = left + static_cast<double>(head) * (side + kGap);
       picture.cells.push_back(cells_of(maps, layer, head, x, y, side));
       const double name_y = columns_named ? y - above - 4 : y - 7;
-      picture.texts.push_back({x + side / 2, name_y, 9, Anchor::middle, 0, kInk, false, maps.name(layer, head)});
+      if (facts != nullptr) picture.texts.push_back({x + side / 2, name_y, 9, Anchor::middle, 0, kInk, false, maps.name(layer, head)});
       for (std::size_t t = 0; columns_named && t < labels.size(); ++t) {
         const double at = x + (static_cast<double>(t) + 0.5) * cell;
         picture.texts.push_back({at, y - 4, label_size, Anchor::begin, -60, kInk, false, labels[t]});
