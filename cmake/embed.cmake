@@ -18,6 +18,6 @@ mha_embedded_${name}_size:
     .section .note.GNU-stack,\"\",%progbits
 ")
   configure_file(${source}.in ${source} COPYONLY)
-  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${file})
+  set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES OBJECT_DEPENDS ${file})
   target_sources(${target} PRIVATE ${source})
 endfunction()
