@@ -78,7 +78,7 @@ void take_prompts(const JsonFields& fields, SentenceModules& out) {
 SentenceModules take_json_sentence(json& config, const std::string& file, const std::string& origin) {
   SentenceModules out;
   {
-    const JsonFields fields(config, "config", origin + ": config");
+    const JsonFields fields(config, "config", origin);
     if (fields.has("pooling")) {
       const json& pooling = fields.at("pooling");
       out.config.pooling.clear();
@@ -94,21 +94,21 @@ SentenceModules take_json_sentence(json& config, const std::string& file, const 
     if (fields.has("dense")) {
       const json& dense = fields.at("dense");
       if (!dense.is_array()) fields.fail("dense", "an array of dense modules");
-      for (std::size_t i = 0; i < dense.size(); ++i) out.config.dense.push_back(dense_of(dense[i], i, origin + ": config"));
+      for (std::size_t i = 0; i < dense.size(); ++i) out.config.dense.push_back(dense_of(dense[i], i, origin));
     }
     if (const auto length = fields.size("max_length")) {
       if (*length == 0) fields.fail("max_length", "at least 1");
       out.max_length = *length;
-      out.max_length_from = file + ":config.max_length";
+      out.max_length_from = file + ":max_length";
     }
     out.lowercase = fields.flag("lowercase").value_or(false);
     take_prompts(fields, out);
 
     std::string pooling;
     for (const PoolingMode mode : out.config.pooling) pooling += (pooling.empty() ? "" : "+") + std::string(name_of(mode));
-    out.decisions.push_back({"pooling", pooling, fields.has("pooling") ? file + ":config.pooling" : "assumed: no config.pooling"});
+    out.decisions.push_back({"pooling", pooling, fields.has("pooling") ? file + ":pooling" : "assumed: no key pooling"});
     out.decisions.push_back({"normalize", out.config.normalize ? "l2" : "none",
-                             fields.has("normalize") ? file + ":config.normalize" : "assumed: no config.normalize"});
+                             fields.has("normalize") ? file + ":normalize" : "assumed: no key normalize"});
   }
   for (const char* key : kKeys) config.erase(key);
   return out;
@@ -137,15 +137,6 @@ void add_json_sentence(json& config, const SentenceModules& sentence) {
                                {"bias", dense.bias},
                                {"activation", activation->first},
                                {"normalize_input", dense.normalize_input}});
-  }
-}
-
-void load_json_dense(const WeightSource& source, const Backend& backend, SentenceConfig& config,
-                     std::vector<std::string>& unused) {
-  for (DenseModule& dense : config.dense) {
-    const std::string prefix = dense.folder + ".";
-    bind_dense(dense, source, prefix, backend);
-    std::erase_if(unused, [&](const std::string& name) { return name.starts_with(prefix); });
   }
 }
 

@@ -2,11 +2,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 #include "mha/model/model.hpp"
 #include "model/sentence_modules.hpp"
-#include "model/weight_source.hpp"
 
 namespace mha {
 
@@ -22,9 +20,5 @@ SentenceModules take_json_sentence(nlohmann::json& config, const std::string& fi
 
 /// The inverse: adds those keys to `config` where they differ from their defaults.
 void add_json_sentence(nlohmann::json& config, const SentenceModules& sentence);
-
-/// Finds and packs the dense modules' arrays and takes their names off `unused`. Errors: model.
-void load_json_dense(const WeightSource& source, const Backend& backend, SentenceConfig& config,
-                     std::vector<std::string>& unused);
 
 }  // namespace mha

@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "io/json.hpp"
@@ -13,6 +12,7 @@
 #include "model/json_fields.hpp"
 #include "model/json_sentence.hpp"
 #include "model/opened_model.hpp"
+#include "model/weight_count.hpp"
 #include "model/weight_sources.hpp"
 
 namespace mha {
@@ -24,6 +24,7 @@ namespace {
 
 constexpr char kConfig[] = "config.json";
 constexpr char kJsonModel[] = "model.json";
+constexpr char kJsonType[] = "mha-json";  // model_type of a folder with those switches and names
 constexpr char kTokenizerConfig[] = "tokenizer_config.json";
 
 /// Name of the mha-json file of a location, or nothing for one in the Hugging Face layout.
@@ -81,7 +82,12 @@ void open_folder(OpenedModel& model) {
                 ": no such file; expected a model folder in the Hugging Face layout");
   }
   const FileBytes file = model.encoder_files->open(kConfig);
-  model.family = read_family(parse_json(file.text(), file.origin), file.origin);
+  json config = parse_json(file.text(), file.origin);
+  if (config.is_object() && config.value("model_type", json()) == kJsonType && !model.files->has("modules.json")) {
+    model.sentence = take_json_sentence(config, model.config_name, file.origin);
+    model.json_dense = true;
+  }
+  model.family = read_family(config, file.origin);
 }
 
 void open_json(OpenedModel& model, const std::string& name) {
@@ -90,14 +96,9 @@ void open_json(OpenedModel& model, const std::string& name) {
   const FileBytes file = model.files->open(name);
   model.json = std::make_shared<const JsonModel>(JsonModel::parse(file.text(), file.origin));
   json config = parse_json(model.json->config_json(), file.origin + ": config");
-  model.sentence = take_json_sentence(config, name, file.origin);
-  model.family = read_family(config, file.origin + ": config", "mha-json");
-}
-
-std::size_t checked_product(const std::vector<std::size_t>& shape) {
-  std::size_t product = 1;
-  for (const std::size_t extent : shape) product *= extent;
-  return product;
+  model.sentence = take_json_sentence(config, name, file.origin + ": config");
+  model.json_dense = true;
+  model.family = read_family(config, file.origin + ": config", kJsonType);
 }
 
 /// Which precision `--dtype` means.
@@ -128,8 +129,9 @@ class LoadedModel final : public Model {
         sentence_(opened_->sentence.config),
         decisions_(opened_->decisions) {
     Weights weights = bind_weights(opened_->family, *source_, unused_);
-    count(weights);
-    load_dense();
+    bind_dense_modules(*opened_, *source_, sentence_, unused_);
+    for (DenseModule& dense : sentence_.dense) pack_dense(dense, backend_);
+    count_ = count_weights(weights, sentence_);
     encoder_ = std::make_unique<Encoder>(opened_->family.config, std::move(weights), backend_, precision_);
     require_pooler(sentence_.pooling);
     decisions_.push_back({"backend", std::string(backend_.name()), options.backend == "auto" ? "best of this machine" : "--backend"});
@@ -146,9 +148,9 @@ class LoadedModel final : public Model {
   std::vector<ModelFile> files() const override { return opened_->files->opened(); }
   const std::vector<std::string>& unused_tensors() const override { return unused_; }
   const std::vector<std::string>& notes() const override { return opened_->notes; }
-  std::size_t parameters() const override { return parameters_; }
-  std::size_t weight_bytes() const override { return weight_bytes_; }
-  std::string weights_dtype() const override { return dtype_; }
+  std::size_t parameters() const override { return count_.parameters; }
+  std::size_t weight_bytes() const override { return count_.bytes; }
+  std::string weights_dtype() const override { return count_.dtype; }
 
   std::size_t embedding_width(const std::vector<PoolingMode>& pooling) const override {
     require_pooler(pooling);
@@ -173,28 +175,6 @@ class LoadedModel final : public Model {
   }
 
  private:
-  void count(const Weights& weights) {
-    std::set<std::string> dtypes;
-    for (const auto& [name, weight] : named_weights(weights)) {
-      parameters_ += checked_product(weight->view.shape);
-      weight_bytes_ += weight->view.bytes() + (weight->scale.data != nullptr ? weight->scale.bytes() : 0);
-      dtypes.insert(std::string(name_of(weight->view.dtype)));
-    }
-    for (const std::string& dtype : dtypes) dtype_ += (dtype_.empty() ? "" : "+") + dtype;
-  }
-
-  void load_dense() {
-    if (opened_->json != nullptr) {
-      load_json_dense(*source_, backend_, sentence_, unused_);
-    } else {
-      load_dense_modules(opened_->files, backend_, sentence_);
-    }
-    for (const DenseModule& dense : sentence_.dense) {
-      parameters_ += dense.in * dense.out + (dense.bias ? dense.out : 0);
-      weight_bytes_ += dense.linear.weight.view.bytes() + (dense.bias ? dense.linear.bias.view.bytes() : 0);
-    }
-  }
-
   void require_pooler(const std::vector<PoolingMode>& pooling) const {
     if (std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) == pooling.end()) return;
     if (encoder_->weights().pooler.weight.present()) return;
@@ -211,9 +191,7 @@ class LoadedModel final : public Model {
   std::vector<Decision> decisions_;
   std::vector<std::string> unused_;
   std::unique_ptr<const Encoder> encoder_;
-  std::size_t parameters_ = 0;
-  std::size_t weight_bytes_ = 0;
-  std::string dtype_;
+  WeightCount count_;
 };
 
 }  // namespace
@@ -320,6 +298,19 @@ std::shared_ptr<const WeightSource> open_weights(const OpenedModel& model) {
     return json_source(model.json, model.files->place(model.config_name));
   }
   return safetensors_source(*model.encoder_files, model.location.weights);
+}
+
+void bind_dense_modules(const OpenedModel& model, const WeightSource& source, SentenceConfig& config,
+                        std::vector<std::string>& unused) {
+  for (DenseModule& dense : config.dense) {
+    if (!model.json_dense) {
+      bind_dense(dense, *safetensors_source(*subfolder_files(model.files, dense.folder)), "linear.");
+      continue;
+    }
+    const std::string prefix = dense.folder + ".";
+    bind_dense(dense, source, prefix);
+    std::erase_if(unused, [&](const std::string& name) { return name.starts_with(prefix); });
+  }
 }
 
 TokenizerOnly load_tokenizer(const ModelLocation& location, const LoadOptions& options) {

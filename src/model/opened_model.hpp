@@ -47,6 +47,7 @@ struct OpenedModel {
   std::string config_name;                       ///< for decisions: "config.json", "model.json"
   FamilyModel family;
   SentenceModules sentence;
+  bool json_dense = false;                       ///< dense modules lie beside the encoder's arrays, named as in mha-json
   std::optional<std::size_t> max_length;
   std::vector<Decision> decisions;               ///< of everything read so far
   std::vector<std::string> notes;
@@ -61,6 +62,10 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const OpenedModel& model, const 
 
 /// The arrays of an opened model. Errors: model.
 std::shared_ptr<const WeightSource> open_weights(const OpenedModel& model);
+
+/// Finds the arrays of the dense modules and takes their names off `unused`. Errors: model.
+void bind_dense_modules(const OpenedModel& model, const WeightSource& source, SentenceConfig& config,
+                        std::vector<std::string>& unused);
 
 /// `tokenizer_config.json: model_max_length`, when it is no sentinel above 10^6.
 std::optional<std::size_t> tokenizer_max_length(const FileSet& files);

@@ -9,7 +9,6 @@
 #include "mha/core/error.hpp"
 #include "mha/io/tensor_convert.hpp"
 #include "model/json_fields.hpp"
-#include "model/weight_sources.hpp"
 
 namespace mha {
 
@@ -348,7 +347,7 @@ void check_sentence_widths(const SentenceModules& modules, std::size_t d_model) 
   }
 }
 
-void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix, const Backend& backend) {
+void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix) {
   const auto take = [&](const std::string& name, const std::vector<std::size_t>& shape) {
     const TensorView* view = source.find(name);
     const std::string place = source.place(name) + ": tensor " + name;
@@ -375,14 +374,11 @@ void bind_dense(DenseModule& dense, const WeightSource& source, const std::strin
     throw_model(source.place(prefix + "bias") + ": tensor " + prefix + "bias: expected none, since the module's bias is false");
   }
   dense.owner = source.owner();
-  const LinearWeights* const joined[] = {&dense.linear};
-  dense.packed = backend.pack(joined, Precision::f32);
 }
 
-void load_dense_modules(const std::shared_ptr<const FileSet>& files, const Backend& backend, SentenceConfig& config) {
-  for (DenseModule& dense : config.dense) {
-    bind_dense(dense, *safetensors_source(*subfolder_files(files, dense.folder)), "linear.", backend);
-  }
+void pack_dense(DenseModule& dense, const Backend& backend) {
+  const LinearWeights* const joined[] = {&dense.linear};
+  dense.packed = backend.pack(joined, Precision::f32);
 }
 
 }  // namespace mha

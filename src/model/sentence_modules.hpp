@@ -34,11 +34,11 @@ SentenceModules read_sentence_modules(const FileSet& files);
 /// Checks that pooling and dense modules fit a model of that width. Errors: model.
 void check_sentence_widths(const SentenceModules& modules, std::size_t d_model);
 
-/// Finds `PREFIXweight` and `PREFIXbias` of a dense module and packs them. Errors: model.
-void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix, const Backend& backend);
+/// Finds `PREFIXweight` and `PREFIXbias` of a dense module. Errors: model.
+void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix);
 
-/// The same for all dense modules of a folder, each from the weights in its own folder. Errors: model.
-void load_dense_modules(const std::shared_ptr<const FileSet>& files, const Backend& backend, SentenceConfig& config);
+/// Packs a bound dense module for a backend. It stays in float32 whatever the encoder computes in.
+void pack_dense(DenseModule& dense, const Backend& backend);
 
 /// Name of a pooling mode as the files write it ("mean_sqrt_len_tokens" → mean_sqrt_len), or nothing.
 std::optional<PoolingMode> pooling_mode_of(std::string_view file_name);
