@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "mha/model/config.hpp"
+#include "mha/model/decision.hpp"
 #include "mha/model/encoder.hpp"
 #include "mha/model/heads.hpp"
 #include "mha/ops/backend.hpp"
@@ -45,13 +46,6 @@ struct SentenceConfig {
   std::map<std::string, std::string> prompts;
   std::string default_prompt_name;
   std::string similarity = "cosine";                    ///< "cosine", "dot", "euclidean", "manhattan"
-};
-
-/// One decision that loading made, with the file and key it came from, or "assumed".
-struct Decision {
-  std::string what;
-  std::string value;
-  std::string from;
 };
 
 struct ModelFile {
