@@ -8,7 +8,6 @@
 #include "io/json.hpp"
 #include "mha/core/error.hpp"
 #include "mha/io/tensor_convert.hpp"
-#include "mha/io/weight_files.hpp"
 #include "model/json_fields.hpp"
 
 namespace mha {
@@ -348,43 +347,38 @@ void check_sentence_widths(const SentenceModules& modules, std::size_t d_model) 
   }
 }
 
-void load_dense_modules(const FileSet& files, const Backend& backend, SentenceConfig& config,
-                        std::vector<std::string>& files_read) {
-  for (DenseModule& dense : config.dense) {
-    const auto folder = subfolder_files({std::shared_ptr<const FileSet>(), &files}, dense.folder);
-    auto weights = std::make_shared<const WeightFiles>(*folder);
-    for (const SafetensorsFile& file : weights->files()) files_read.push_back(dense.folder + "/" + file.path().filename().string());
-    const auto take = [&](const std::string& name, const std::vector<std::size_t>& shape) {
-      const TensorView* view = weights->find(name);
-      const std::string place = "dense module: " + folder->place("model.safetensors") + ": " + name;
-      if (view == nullptr) throw_model(place + ": expected an array " + shape_text(shape) + ", found none");
-      if (view->shape != shape) {
-        throw_model(place + ": expected shape " + shape_text(shape) + ", got " + shape_text(view->shape));
-      }
-      Weight weight{name, *view, {}};
-      if (view->dtype == DType::i8) {
-        const TensorView* scale = weights->find(name + ".scale");
-        if (scale == nullptr || scale->dtype != DType::f32 || scale->shape != std::vector<std::size_t>{shape[0]}) {
-          throw_model(place + ": expected " + name + ".scale, F32 of shape [" + std::to_string(shape[0]) +
-                      "], beside I8 values");
-        }
-        weight.scale = *scale;
-      } else if (!is_float_type(view->dtype)) {
-        throw_model(place + ": expected F32, F16, BF16, F64 or I8, got " + std::string(name_of(view->dtype)));
-      }
-      return weight;
-    };
-    dense.linear.weight = take("linear.weight", {dense.out, dense.in});
-    if (dense.bias) {
-      dense.linear.bias = take("linear.bias", {dense.out});
-    } else if (weights->find("linear.bias") != nullptr) {
-      throw_model("dense module: " + folder->place("model.safetensors") +
-                  ": linear.bias: expected none, since bias is false in " + dense.folder + "/config.json");
+void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix) {
+  const auto take = [&](const std::string& name, const std::vector<std::size_t>& shape) {
+    const TensorView* view = source.find(name);
+    const std::string place = source.place(name) + ": tensor " + name;
+    if (view == nullptr) throw_model(place + ": expected shape " + shape_text(shape) + ", found no such tensor");
+    if (view->shape != shape) {
+      throw_model(place + ": expected shape " + shape_text(shape) + ", got " + shape_text(view->shape));
     }
-    dense.owner = weights;
-    const LinearWeights* const joined[] = {&dense.linear};
-    dense.packed = backend.pack(joined, Precision::f32);
+    Weight weight{name, *view, {}};
+    if (view->dtype == DType::i8) {
+      const TensorView* scale = source.find(name + ".scale");
+      if (scale == nullptr || scale->dtype != DType::f32 || scale->shape != std::vector<std::size_t>{shape[0]}) {
+        throw_model(place + ": expected " + name + ".scale, F32 [" + std::to_string(shape[0]) + "], beside I8 values");
+      }
+      weight.scale = *scale;
+    } else if (!is_float_type(view->dtype)) {
+      throw_model(place + ": expected float weights or I8, got " + std::string(name_of(view->dtype)));
+    }
+    return weight;
+  };
+  dense.linear.weight = take(prefix + "weight", {dense.out, dense.in});
+  if (dense.bias) {
+    dense.linear.bias = take(prefix + "bias", {dense.out});
+  } else if (source.find(prefix + "bias") != nullptr) {
+    throw_model(source.place(prefix + "bias") + ": tensor " + prefix + "bias: expected none, since the module's bias is false");
   }
+  dense.owner = source.owner();
+}
+
+void pack_dense(DenseModule& dense, const Backend& backend) {
+  const LinearWeights* const joined[] = {&dense.linear};
+  dense.packed = backend.pack(joined, Precision::f32);
 }
 
 }  // namespace mha

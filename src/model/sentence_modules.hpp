@@ -8,6 +8,7 @@
 #include "mha/io/file_set.hpp"
 #include "mha/model/model.hpp"
 #include "mha/ops/backend.hpp"
+#include "model/weight_source.hpp"
 
 namespace mha {
 
@@ -33,9 +34,11 @@ SentenceModules read_sentence_modules(const FileSet& files);
 /// Checks that pooling and dense modules fit a model of that width. Errors: model.
 void check_sentence_widths(const SentenceModules& modules, std::size_t d_model);
 
-/// Reads and packs the weights of the dense modules. `files_read` gets the names of the files. Errors: model.
-void load_dense_modules(const FileSet& files, const Backend& backend, SentenceConfig& config,
-                        std::vector<std::string>& files_read);
+/// Finds `PREFIXweight` and `PREFIXbias` of a dense module. Errors: model.
+void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix);
+
+/// Packs a bound dense module for a backend. It stays in float32 whatever the encoder computes in.
+void pack_dense(DenseModule& dense, const Backend& backend);
 
 /// Name of a pooling mode as the files write it ("mean_sqrt_len_tokens" → mean_sqrt_len), or nothing.
 std::optional<PoolingMode> pooling_mode_of(std::string_view file_name);
