@@ -9,7 +9,7 @@
 #include <string>
 
 #include "mha/output/terminal_text.hpp"
-#include "output/json_text.hpp"
+#include "output/json_values.hpp"
 
 namespace mha::cli {
 namespace {
@@ -58,7 +58,7 @@ void Log::say(int level, std::string_view name, std::string_view message) {
   std::string line;
   if (json_) {
     line = "{\"level\":\"" + std::string(name) + "\",\"message\":";
-    append_json_string(line, message);
+    append_json_piece(line, message);
     line += '}';
   } else {
     line = "mha-cli: " + std::string(name) + ": " + one_paragraph(message);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "mha/io/text_reader.hpp"
 #include "mha/model/model.hpp"
 #include "mha/output/records.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
@@ -29,14 +30,13 @@ struct GlobalOptions {
   When progress = When::automatic;
 };
 
-enum class InputFormat { lines, jsonl, nul };
 enum class OnError { fail, skip, record, replace };
 
 struct InputOptions {
   std::vector<std::string> texts;
   std::optional<std::string> pair;
   std::vector<std::string> files;
-  std::optional<InputFormat> format;  ///< empty: by ending
+  InputFormat format = InputFormat::automatic;
   std::string text_key = "text";
   std::string pair_key = "text_pair";
   std::string id_key = "id";

@@ -6,17 +6,12 @@
 #include "cli/choice.hpp"
 #include "cli/command.hpp"
 #include "cli/declare.hpp"
+#include "cli/source.hpp"
 #include "cli/terminal.hpp"
 #include "mha/core/error.hpp"
 
 namespace mha::cli {
 namespace {
-
-bool may_have_ids(const InputOptions& input) {
-  if (!input.texts.empty()) return false;
-  if (input.format) return *input.format == InputFormat::jsonl;
-  return std::any_of(input.files.begin(), input.files.end(), [](const std::string& file) { return is_json_lines(file); });
-}
 
 Parts default_parts(RecordKind kind, Format format) {
   Parts parts;
@@ -108,7 +103,7 @@ void plan_common(Plan& plan, const Options& options, RecordKind kind, const Sent
   schema.parts = parts_for(kind, plan.format, options.output.parts);
   schema.offsets = options.output.offsets;
   schema.digits = options.output.digits;
-  schema.ids = may_have_ids(options.input);
+  schema.ids = reads_json_lines(options.input);
   schema.errors = options.input.on_error == OnError::record;
   const bool to_stdout = options.output.file.empty() || options.output.file == "-";
   schema.columns = terminal_columns(STDOUT_FILENO);

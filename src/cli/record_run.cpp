@@ -33,7 +33,6 @@ OutputSink::OutputSink(const Options& options, std::unique_ptr<RecordFormatter> 
       formatter_(std::move(formatter)),
       out_(out),
       log_(log),
-      total_bytes_(total_bytes(options.input)),
       begin_(std::chrono::steady_clock::now()),
       shown_(begin_) {
   formatter_->begin(out_);
@@ -45,7 +44,7 @@ void OutputSink::render(Record& record) const {
     formatter_->render(record, record.rendered);
   } catch (const Error& error) {
     if (record.bad() || error.kind() != ErrorKind::input) throw;
-    record.error = error.what();
+    record.fail(error.what());
     record.rendered.clear();
     formatter_->render(record, record.rendered);
   }
@@ -54,7 +53,6 @@ void OutputSink::render(Record& record) const {
 bool OutputSink::accept(Record& record) {
   ++inputs_;
   tokens_ += record.tokens();
-  bytes_ += record.text.size() + 1;
   if (record.encoding.truncated() && record.encoding.overflowing.empty()) ++cut_;
   if (!record.bad()) {
     complete(record);
@@ -62,11 +60,10 @@ bool OutputSink::accept(Record& record) {
     return true;
   }
   ++bad_;
-  const std::string message = record.place + ": " + record.error;
   switch (options_.input.on_error) {
     case OnError::fail:
-    case OnError::replace: failure_ = message; return false;
-    case OnError::skip: log_.error(message + "; skipped"); return true;
+    case OnError::replace: failure_ = record.error; return false;
+    case OnError::skip: log_.error(record.error + "; skipped"); return true;
     case OnError::record: write(record); return true;
   }
   return true;
@@ -76,7 +73,7 @@ void OutputSink::write(Record& record) { formatter_->join(record, out_); }
 
 void OutputSink::flush() {
   out_.flush();
-  if (log_.shows_progress()) show_progress();
+  if (source_ != nullptr && log_.shows_progress()) show_progress();
 }
 
 void OutputSink::show_progress() {
@@ -86,9 +83,10 @@ void OutputSink::show_progress() {
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   std::string line = counted(inputs_, "input", "inputs") + ", " +
                      std::to_string(static_cast<std::size_t>(static_cast<double>(tokens_) / seconds)) + " tokens/s";
-  if (total_bytes_ > bytes_ && bytes_ > 0) {
-    const double left = seconds * static_cast<double>(total_bytes_ - bytes_) / static_cast<double>(bytes_);
-    line += ", " + clock_text(left) + " left";
+  const auto total = source_->total_bytes();
+  const std::uint64_t done = source_->bytes_done();
+  if (total && done > 0 && done <= *total) {
+    line += ", " + clock_text(seconds * static_cast<double>(*total - done) / static_cast<double>(done)) + " left";
   }
   log_.progress(line);
 }
@@ -118,17 +116,18 @@ bool stops_at_bad(const Options& options) {
   return options.input.on_error == OnError::fail || options.input.on_error == OnError::replace;
 }
 
-void run_pipeline(const Options& options, WorkerFactory workers, RecordSink& sink, Log& log) {
-  const auto source = open_source(options, log);
+void run_pipeline(const Options& options, WorkerFactory workers, InputSource& source, RecordSink& sink) {
   PipelineSettings settings;
   settings.threads = thread_count(options);
   settings.latency = options.input.latency;
   settings.stop_at_bad = stops_at_bad(options);
-  Pipeline(settings, std::move(workers)).run(*source, sink);
+  Pipeline(settings, std::move(workers)).run(source, sink);
 }
 
 int run_records(const Options& options, WorkerFactory workers, OutputSink& sink, Log& log) {
-  run_pipeline(options, std::move(workers), sink, log);
+  InputSource source(options, log);
+  sink.watch(source);
+  run_pipeline(options, std::move(workers), source, sink);
   return sink.finish();
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
+#include "cli/source.hpp"
 #include "mha/io/output_stream.hpp"
 #include "mha/output/records.hpp"
 #include "mha/pipeline/pipeline.hpp"
@@ -26,6 +27,9 @@ class OutputSink : public RecordSink {
 
   /// Ends the output; returns the exit code. A file under `--on-error fail` that a bad input stopped gets no name.
   int finish();
+
+  /// Progress is shown by how much of the source is done.
+  void watch(const InputSource& source) { source_ = &source; }
 
  protected:
   /// Before a good record is written.
@@ -47,8 +51,7 @@ class OutputSink : public RecordSink {
   std::size_t bad_ = 0;
   std::size_t cut_ = 0;
   std::size_t tokens_ = 0;
-  std::size_t bytes_ = 0;
-  std::size_t total_bytes_;        // of all files, for the time left; 0: not known
+  const InputSource* source_ = nullptr;  // for the time left
   std::chrono::steady_clock::time_point begin_;
   std::chrono::steady_clock::time_point shown_;
 };
@@ -59,8 +62,8 @@ std::unique_ptr<OutputStream> open_output(const Options& options);
 /// Whether a bad input ends the run.
 bool stops_at_bad(const Options& options);
 
-/// Reads all inputs and runs them through workers into any sink.
-void run_pipeline(const Options& options, WorkerFactory workers, RecordSink& sink, Log& log);
+/// Runs all inputs through workers into any sink.
+void run_pipeline(const Options& options, WorkerFactory workers, InputSource& source, RecordSink& sink);
 
 /// The same into a file or standard output. Returns the exit code.
 int run_records(const Options& options, WorkerFactory workers, OutputSink& sink, Log& log);

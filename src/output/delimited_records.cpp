@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mha/output/records.hpp"
-#include "output/json_text.hpp"
+#include "output/json_values.hpp"
 
 namespace mha {
 namespace {

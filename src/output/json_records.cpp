@@ -2,8 +2,9 @@
 #include <string>
 #include <utility>
 
+#include "mha/core/json_text.hpp"
 #include "mha/output/records.hpp"
-#include "output/json_text.hpp"
+#include "output/json_values.hpp"
 
 namespace mha {
 namespace {
@@ -29,7 +30,7 @@ class JsonFormatter : public RecordFormatter {
     if (!record.id.empty()) (out += ",\"id\":") += record.id;
     if (record.bad()) {
       out += ",\"error\":";
-      append_json_string(out, record.error);
+      append_json_piece(out, record.error);
     } else {
       append_text(record, out);
       if (schema_.parts.tokens) append_tokens(record, out);
@@ -56,7 +57,7 @@ class JsonFormatter : public RecordFormatter {
     const auto number = [&](auto value) { append_number(out, static_cast<std::int32_t>(value)); };
     const Encoding& encoding = record.encoding;
     out += ",\"tokens\":";
-    append_list(out, encoding.input_ids, [&](std::int32_t id) { append_json_string(out, schema_.tokenizer->token(id)); });
+    append_list(out, encoding.input_ids, [&](std::int32_t id) { append_json_piece(out, schema_.tokenizer->token(id)); });
     out += ",\"input_ids\":";
     append_list(out, encoding.input_ids, number);
     out += ",\"token_type_ids\":";
@@ -77,12 +78,12 @@ class JsonFormatter : public RecordFormatter {
     const std::size_t tokens = record.tokens();
     const auto array = [&](const char* key, const std::vector<float>& values, auto shape) {
       ((out += ",\"") += key) += "\":";
-      append_json_array(out, values, shape, schema_.digits);
+      append_nested_array(out, values, shape, schema_.digits);
     };
     if (schema_.kind == RecordKind::similarity) {
       out += ",\"similarity\":";
       if (schema_.similarity_matrix) {
-        append_json_array(out, record.similarity, std::array{record.similarity.size()}, schema_.digits);
+        append_nested_array(out, record.similarity, std::array{record.similarity.size()}, schema_.digits);
       } else {
         append_number(out, record.similarity[0], schema_.digits);
       }

@@ -46,6 +46,8 @@ void Record::clear() {
   rendered.clear();
 }
 
+void Record::fail(std::string_view why) { (error = place + ": ") += why; }
+
 std::vector<Span> offsets_in(const Record& record, OffsetUnit unit) {
   std::vector<Span> offsets = record.encoding.offsets;
   if (unit == OffsetUnit::bytes) return offsets;

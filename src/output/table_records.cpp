@@ -39,7 +39,7 @@ class TableFormatter : public RecordFormatter {
 
   void render(const Record& record, std::string& out) const override {
     if (record.bad()) {
-      append_line(out, record.place + ": error: " + record.error);
+      append_line(out, "error: " + record.error);
     } else {
       render_good(record, out);
     }

@@ -84,7 +84,7 @@ void prepare_one(RecordWorker& worker, Record& record) {
     worker.prepare(record);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
-    record.error = error.what();
+    record.fail(error.what());
   }
 }
 
@@ -96,7 +96,7 @@ void encode_batch(RecordWorker& worker, std::span<Record* const> batch) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
     if (batch.size() == 1) {
-      batch[0]->error = error.what();
+      batch[0]->fail(error.what());
       return;
     }
   }

@@ -34,7 +34,7 @@ struct Record {
   std::optional<std::string> text_pair;
   std::string extra;                     ///< members copied from the input, JSON text `"key":value,…`; empty: none
   std::string place;                     ///< where the input stands, for messages: `b.txt: line 3`, `input 0`
-  std::string error;                     ///< why this is a bad record; empty: it is none
+  std::string error;                     ///< why this is a bad record, with its place; empty: it is none
 
   std::string_view prompt;               ///< stood before the text when it was tokenised; offsets count from its start
   Encoding encoding;
@@ -51,6 +51,8 @@ struct Record {
   std::size_t tokens() const { return encoding.size(); }
   bool bad() const { return !error.empty(); }
   void clear();
+  /// Makes it a bad record.
+  void fail(std::string_view why);
 };
 
 enum class OffsetUnit { code_points, bytes };

@@ -71,7 +71,8 @@ class Matrix : public RecordSink {
 
 int run_matrix(const Options& options, Plan& plan, const std::string& model, OutputStream& out, Log& log) {
   Matrix inputs(stops_at_bad(options));
-  run_pipeline(options, model_workers(plan.work), inputs, log);
+  InputSource source(options, log);
+  run_pipeline(options, model_workers(plan.work), source, inputs);
   std::vector<const Record*> good;
   for (const Record& record : inputs.records()) {
     if (!record.bad()) good.push_back(&record);
