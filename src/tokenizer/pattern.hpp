@@ -16,9 +16,9 @@ class Pattern {
  public:
   virtual ~Pattern() = default;
 
-  /// Appends the successive matches that do not overlap, left to right, as byte ranges of `text`. A regular expression may
-  /// match nothing at a place (begin == end); an empty literal matches nowhere. Source: tokenizers 0.22.2,
-  /// tokenizer/pattern.rs.
+  /// Appends the successive matches that do not overlap, left to right, as byte ranges of `text`. A match may be empty
+  /// (begin == end), but not where the match before it ended; an empty literal matches between all characters. An empty
+  /// text has no match. Source: tokenizers 0.22.2, tokenizer/pattern.rs; onig 6.5.1, find_iter.
   virtual void find(std::string_view text, std::vector<Span>& out) const = 0;
 
   /// Throws Error{model} for a malformed pattern, with the library's own words.

@@ -10,6 +10,7 @@ using PreTokenizerPtr = std::shared_ptr<PreTokenizer>;
 
 PreTokenizerPtr make_bert_pre_tokenizer(const JsonValue& value);
 PreTokenizerPtr make_whitespace(const JsonValue& value);
+PreTokenizerPtr make_whitespace();
 PreTokenizerPtr make_whitespace_split(const JsonValue& value);
 PreTokenizerPtr make_punctuation(const JsonValue& value);
 PreTokenizerPtr make_digits(const JsonValue& value);
