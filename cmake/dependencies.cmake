@@ -1,2 +1,27 @@
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
+
+# Debian's libutf8proc-dev ships no CMake package.
+find_path(MHA_UTF8PROC_INCLUDE utf8proc.h REQUIRED)
+find_library(MHA_UTF8PROC_LIBRARY utf8proc REQUIRED)
+add_library(mha_utf8proc INTERFACE)
+target_include_directories(mha_utf8proc SYSTEM INTERFACE ${MHA_UTF8PROC_INCLUDE})
+target_link_libraries(mha_utf8proc INTERFACE ${MHA_UTF8PROC_LIBRARY})
+
+find_package(PNG REQUIRED)
+
+# Headers alone: the library is loaded when a PNG is drawn.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PANGOCAIRO REQUIRED pangocairo)
+add_library(mha_pango_headers INTERFACE)
+target_include_directories(mha_pango_headers SYSTEM INTERFACE ${PANGOCAIRO_INCLUDE_DIRS})
+find_path(HWY_INCLUDE_DIR hwy/highway.h REQUIRED)
+find_library(HWY_LIBRARY hwy REQUIRED)
+add_library(mha_hwy INTERFACE)
+target_include_directories(mha_hwy SYSTEM INTERFACE ${HWY_INCLUDE_DIR})
+target_link_libraries(mha_hwy INTERFACE ${HWY_LIBRARY})
+
+# Prototypes only: the library is loaded at run time, when it is asked for.
+find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-pthread REQUIRED)
+add_library(mha_cblas_headers INTERFACE)
+target_include_directories(mha_cblas_headers SYSTEM INTERFACE ${CBLAS_INCLUDE_DIR})

@@ -1,0 +1,28 @@
+# mha_page(OUTPUT TEMPLATE STYLE SCRIPT): one HTML file with the style and the script inside, and their SHA-256 hashes in
+# the template's content security policy, so that a browser runs these two and nothing else.
+function(mha_hash_base64 out text)
+  string(SHA256 hex "${text}")
+  set(alphabet ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
+  string(APPEND hex 00)  # 33 bytes: the last sextet is padding
+  set(result "")
+  foreach(start RANGE 0 60 6)
+    string(SUBSTRING ${hex} ${start} 6 group)
+    math(EXPR value "0x${group}")
+    foreach(shift 18 12 6 0)
+      math(EXPR index "(${value} >> ${shift}) & 63")
+      string(SUBSTRING ${alphabet} ${index} 1 letter)
+      string(APPEND result ${letter})
+    endforeach()
+  endforeach()
+  string(SUBSTRING ${result} 0 43 result)
+  set(${out} "${result}=" PARENT_SCOPE)
+endfunction()
+
+function(mha_page output template style script)
+  file(READ ${style} STYLE)
+  file(READ ${script} SCRIPT)
+  mha_hash_base64(STYLE_HASH "${STYLE}")
+  mha_hash_base64(SCRIPT_HASH "${SCRIPT}")
+  configure_file(${template} ${output} @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${style} ${script})
+endfunction()

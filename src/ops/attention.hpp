@@ -1,0 +1,29 @@
+#pragma once
+
+#include "mha/ops/backend.hpp"
+
+namespace mha {
+
+/// Checks that shapes, heads and captures of a call fit together. Throws Error{internal}.
+void check_attention(const AttentionCall& call);
+
+/// Where a head of `capture_heads` goes inside the capture of one input, for every place it is wanted at.
+template <class Use>
+void for_each_capture(const AttentionCall& call, std::size_t head, const Use& use) {
+  for (std::size_t place = 0; place < call.capture_heads.size(); ++place) {
+    if (call.capture_heads[place] == head) use(place);
+  }
+}
+
+/// Whether the call captures anything of this head.
+bool captures_head(const AttentionCall& call, std::size_t head);
+
+/// Calls piece(input, head) for all of both, on the executor's threads in runs of similar cost.
+void for_each_head(const AttentionCall& call, Executor* executor,
+                   const std::function<void(std::size_t, std::size_t)>& piece);
+
+/// Attention in float32 on vector units: blocks of queries against all keys, scores of a block in cache, exact softmax in
+/// two passes. A context row depends on its own input alone.
+void attention_f32(const AttentionCall& call, Executor* executor);
+
+}  // namespace mha

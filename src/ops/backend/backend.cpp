@@ -1,0 +1,51 @@
+#include "mha/ops/backend.hpp"
+
+#include <algorithm>
+
+#include "mha/core/error.hpp"
+#include "ops/backend/openblas.hpp"
+#include "ops/backend/reference.hpp"
+
+namespace mha {
+
+void Backend::feed_forward(const PackedLinear& in, const PackedLinear& out, ConstMatrix x, Activation activation, Matrix y,
+                           const LinearTail& tail, Executor* executor) const {
+  constexpr std::size_t kRowBlock = 64;
+  const bool gated = in.out == 2 * out.in;
+  if (!gated && in.out != out.in) throw_internal("feed-forward: widths of the two products do not fit together");
+  parallel_for(executor, (x.rows + kRowBlock - 1) / kRowBlock, [&](std::size_t block) {
+    const std::size_t first = block * kRowBlock;
+    const std::size_t rows = std::min(kRowBlock, x.rows - first);
+    thread_local FloatBuffer scratch;
+    scratch.reserve(kRowBlock * in.out);
+    const Matrix hidden(scratch.data(), rows, in.out);
+    LinearTail inner;
+    if (!gated) inner.activation = activation;
+    linear(in, x.rows_of(first, rows), hidden, inner, nullptr);
+    if (gated) {
+      for (std::size_t r = 0; r < rows; ++r) activate_gated(activation, hidden.row(r), hidden.row(r) + out.in, out.in);
+    }
+    LinearTail outer = tail;
+    if (tail.residual.data != nullptr) outer.residual = tail.residual.rows_of(first, rows);
+    linear(out, hidden.cols_of(0, out.in), y.rows_of(first, rows), outer, nullptr);
+  });
+}
+
+std::size_t Backend::rows_in_cache(std::size_t d_model, std::size_t d_ff) const {
+  // Input, projections and context of a layer in half of a 2 MiB second-level cache; the feed-forward runs in blocks.
+  constexpr std::size_t kFloats = std::size_t{1} << 18;
+  const std::size_t row = std::max<std::size_t>(6 * d_model, d_ff / 2);
+  return std::clamp<std::size_t>(row == 0 ? 1 : kFloats / row, 64, 1024);
+}
+
+const Backend& backend_named(std::string_view name) {
+  if (name == "auto" || name == "openblas") return openblas_backend();
+  if (name == "reference") return reference_backend();
+  std::string known;
+  for (const std::string& each : backend_names()) known += ", " + each;
+  throw_usage("backend: " + std::string(name) + ": expected auto" + known);
+}
+
+std::vector<std::string> backend_names() { return {"openblas", "reference"}; }
+
+}  // namespace mha

@@ -1,0 +1,86 @@
+#include "ops/backend/cpu.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+#if defined(__linux__) && defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace mha {
+namespace {
+
+#if defined(__linux__) && defined(__x86_64__)
+
+/// The tile registers are 8 KiB a thread and off until a process asks (Linux 5.16, Documentation/x86/xstate.rst).
+bool allow_tiles() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+CpuFeatures detect() {
+  CpuFeatures cpu;
+  __builtin_cpu_init();
+  cpu.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  cpu.avx512 = cpu.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+  cpu.avx512_vnni = cpu.avx512 && __builtin_cpu_supports("avx512vnni");
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (cpu.avx512 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) cpu.avx512_bf16 = (a >> 5 & 1U) != 0;
+  if (cpu.avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) {
+    const bool tile = (d >> 24 & 1U) != 0;
+    const bool bf16 = tile && (d >> 22 & 1U) != 0;
+    const bool int8 = tile && (d >> 25 & 1U) != 0;
+    if ((bf16 || int8) && allow_tiles()) {
+      cpu.amx_bf16 = bf16 && cpu.avx512_bf16;
+      cpu.amx_int8 = int8;
+    }
+  }
+  return cpu;
+}
+
+#else
+
+CpuFeatures detect() { return {}; }
+
+#endif
+
+bool lists(std::string_view list, std::string_view word) {
+  for (std::size_t at = list.find(word); at != std::string_view::npos; at = list.find(word, at + 1)) {
+    const bool starts = at == 0 || list[at - 1] == ' ';
+    const std::size_t end = at + word.size();
+    if (starts && (end == list.size() || list[end] == ' ')) return true;
+  }
+  return false;
+}
+
+CpuFeatures allowed() {
+  CpuFeatures cpu = detect();
+  const char* limit = std::getenv("MHA_CPU");
+  const auto visit = [&](bool& feature, const char* name) {
+    feature = feature && (limit == nullptr || lists(limit, name));
+    if (feature) cpu.text += (cpu.text.empty() ? "" : " ") + std::string(name);
+  };
+  visit(cpu.avx2, "avx2");
+  visit(cpu.avx512, "avx512");
+  visit(cpu.avx512_bf16, "avx512_bf16");
+  visit(cpu.avx512_vnni, "avx512_vnni");
+  visit(cpu.amx_bf16, "amx_bf16");
+  visit(cpu.amx_int8, "amx_int8");
+  return cpu;
+}
+
+}  // namespace
+
+const CpuFeatures& cpu_features() {
+  static const CpuFeatures cpu = allowed();
+  return cpu;
+}
+
+}  // namespace mha

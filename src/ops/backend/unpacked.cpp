@@ -1,0 +1,85 @@
+#include "ops/backend/unpacked.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "mha/core/error.hpp"
+#include "mha/ops/convert.hpp"
+
+namespace mha {
+namespace {
+
+bool is_weight_type(DType type) {
+  return type == DType::f32 || type == DType::f16 || type == DType::bf16 || type == DType::f64 || type == DType::i8;
+}
+
+void check_part(const LinearWeights& part, std::size_t in) {
+  const Weight& weight = part.weight;
+  const std::string what = "weights: " + weight.name + ": ";
+  if (!weight.present()) throw_internal(what + "a linear layer without weights");
+  if (weight.view.shape.size() != 2) throw_model(what + "expected two dimensions, got " + shape_text(weight.view.shape));
+  if (!is_weight_type(weight.view.dtype)) {
+    throw_model(what + "expected F32, F16, BF16, F64 or I8, got " + std::string(name_of(weight.view.dtype)));
+  }
+  if (weight.cols() != in) {
+    throw_model(what + "expected " + std::to_string(in) + " columns, got " + shape_text(weight.view.shape));
+  }
+  if (weight.view.dtype == DType::i8 && (weight.scale.data == nullptr || weight.scale.size() != weight.rows())) {
+    throw_model(what + "I8: expected a scale for each of " + std::to_string(weight.rows()) + " rows, got " +
+                shape_text(weight.scale.shape));
+  }
+  if (part.bias.present() && part.bias.view.size() != weight.rows()) {
+    throw_model("weights: " + part.bias.name + ": expected [" + std::to_string(weight.rows()) + "], got " +
+                shape_text(part.bias.view.shape));
+  }
+}
+
+}  // namespace
+
+JoinedWeights::JoinedWeights(std::span<const LinearWeights* const> parts) : parts_(parts.begin(), parts.end()) {
+  if (parts_.empty()) throw_internal("weights: nothing to pack");
+  in_ = parts_.front()->weight.cols();
+  for (const LinearWeights* part : parts_) {
+    check_part(*part, in_);
+    first_row_.push_back(out_);
+    out_ += part->weight.rows();
+  }
+}
+
+const TensorView& JoinedWeights::view_of(std::size_t row, std::size_t& row_in_view, const TensorView** scale) const {
+  const auto after = std::upper_bound(first_row_.begin(), first_row_.end(), row);
+  const auto index = static_cast<std::size_t>(after - first_row_.begin()) - 1;
+  row_in_view = row - first_row_[index];
+  if (scale != nullptr) *scale = &parts_[index]->weight.scale;
+  return parts_[index]->weight.view;
+}
+
+void JoinedWeights::row(std::size_t row, float* out) const {
+  std::size_t inner = 0;
+  const TensorView* scale = nullptr;
+  const TensorView& view = view_of(row, inner, &scale);
+  row_to_float32(view, *scale, inner, out);
+}
+
+const float* JoinedWeights::in_place() const {
+  const TensorView& view = parts_.front()->weight.view;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignof(float) == 0;
+  if (parts_.size() != 1 || view.dtype != DType::f32 || !aligned) return nullptr;
+  return reinterpret_cast<const float*>(view.data);
+}
+
+std::vector<float> JoinedWeights::bias() const {
+  std::vector<float> joined(out_, 0.0F);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Weight& bias = parts_[i]->bias;
+    if (bias.present()) to_float32(bias.view, 0, bias.view.size(), joined.data() + first_row_[i]);
+  }
+  return joined;
+}
+
+bool JoinedWeights::all(DType type) const {
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [&](const LinearWeights* part) { return part->weight.view.dtype == type; });
+}
+
+}  // namespace mha

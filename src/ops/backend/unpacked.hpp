@@ -1,0 +1,36 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "mha/core/tensor.hpp"
+#include "mha/ops/weights.hpp"
+
+namespace mha {
+
+/// Weights that share their input seen as one matrix [out, in], rows joined in order; rows are converted when asked for.
+class JoinedWeights {
+ public:
+  /// Throws Error{model} that names the tensor where widths differ, shapes do not fit or a type is not a float or I8.
+  explicit JoinedWeights(std::span<const LinearWeights* const> parts);
+
+  std::size_t in() const { return in_; }
+  std::size_t out() const { return out_; }
+  /// Row `row` as float32 into out[0, in).
+  void row(std::size_t row, float* out) const;
+  /// The whole matrix, in place, when it is one float32 array; else nullptr.
+  const float* in_place() const;
+  /// Where row `row` lies in the file, for readers of the raw type.
+  const TensorView& view_of(std::size_t row, std::size_t& row_in_view, const TensorView** scale) const;
+  /// Joined bias [out]; zero where absent.
+  std::vector<float> bias() const;
+  bool all(DType type) const;
+
+ private:
+  std::vector<const LinearWeights*> parts_;
+  std::vector<std::size_t> first_row_;
+  std::size_t in_ = 0;
+  std::size_t out_ = 0;
+};
+
+}  // namespace mha

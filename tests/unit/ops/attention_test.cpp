@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "mha/ops/backend.hpp"
+#include "support/cpu_levels.hpp"
+#include "support/random.hpp"
+
+namespace mha {
+namespace {
+
+/// A distance term, as ALiBi has it.
+class DistanceBias final : public ScoreBias {
+ public:
+  void add(std::size_t, std::size_t head, std::size_t query_begin, std::size_t queries, std::size_t keys, float* scores,
+           std::size_t stride) const override {
+    for (std::size_t r = 0; r < queries; ++r) {
+      for (std::size_t k = 0; k < keys; ++k) {
+        const auto distance = std::abs(static_cast<float>(query_begin + r) - static_cast<float>(k));
+        scores[r * stride + k] -= 0.1F * static_cast<float>(head + 1) * distance;
+      }
+    }
+  }
+};
+
+struct Case {
+  std::vector<std::size_t> lengths;
+  std::size_t n_heads, n_kv_heads, d_head, window;
+  bool bias;
+  bool ablate;
+};
+
+struct Result {
+  std::vector<float> context, scores, scaled, probs;
+};
+
+Result run(const Backend& backend, const Case& c, bool capture, Executor* executor = nullptr) {
+  std::vector<std::size_t> begin{0};
+  for (const std::size_t length : c.lengths) begin.push_back(begin.back() + length);
+  const std::size_t rows = begin.back();
+  const std::size_t width = c.n_heads * c.d_head;
+  const std::size_t kv_width = c.n_kv_heads * c.d_head;
+  const std::size_t joined = width + 2 * kv_width;
+  const std::vector<float> qkv = test::normals(rows * joined, 41);
+  Result result;
+  result.context.resize(rows * width);
+  AttentionCall call;
+  call.query = {qkv.data(), rows, width, joined};
+  call.key = {qkv.data() + width, rows, kv_width, joined};
+  call.value = {qkv.data() + width + kv_width, rows, kv_width, joined};
+  call.context = {result.context.data(), rows, width};
+  call.row_begin = begin;
+  call.n_heads = c.n_heads;
+  call.n_kv_heads = c.n_kv_heads;
+  call.d_head = c.d_head;
+  call.scale = 1.0F / std::sqrt(static_cast<float>(c.d_head));
+  call.window = c.window;
+  const DistanceBias bias;
+  if (c.bias) call.bias = &bias;
+  std::vector<std::uint8_t> ablated(c.n_heads, 0);
+  ablated.back() = 1;
+  if (c.ablate) call.ablated = ablated;
+  std::vector<std::size_t> heads(c.n_heads);
+  std::iota(heads.rbegin(), heads.rend(), std::size_t{0});
+  std::vector<std::size_t> capture_begin{0};
+  for (const std::size_t length : c.lengths) capture_begin.push_back(capture_begin.back() + c.n_heads * length * length);
+  if (capture) {
+    call.capture_heads = heads;
+    call.capture_begin = capture_begin;
+    for (auto* target : {&result.scores, &result.scaled, &result.probs}) target->resize(capture_begin.back());
+    call.scores = result.scores.data();
+    call.scaled = result.scaled.data();
+    call.probs = result.probs.data();
+  }
+  backend.attention(call, Precision::f32, executor);
+  return result;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;  // two infinities
+    largest = std::max(largest, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return largest;
+}
+
+const std::vector<Case> kCases{
+    {{1}, 1, 1, 1, 0, false, false},         {{5, 1, 17}, 2, 2, 32, 0, false, false},
+    {{33, 40}, 3, 3, 20, 0, false, true},    {{64, 7}, 4, 2, 64, 0, true, false},
+    {{100, 3}, 2, 1, 33, 9, false, false},   {{50}, 2, 2, 16, 4, true, true},
+    {{130, 2, 70}, 6, 3, 8, 16, false, true}, {{31}, 2, 2, 128, 0, false, false}};
+
+}  // namespace
+
+TEST_CASE("attention agrees with the reference: lengths, groups, windows, biases, ablation, captures") {
+  test::for_each_simd_level([](const std::string& level) {
+    for (const std::string& name : backend_names()) {
+      for (std::size_t i = 0; i < kCases.size(); ++i) {
+        CAPTURE(level, name, i);
+        const Result got = run(backend_named(name), kCases[i], true);
+        const Result expected = run(backend_named("reference"), kCases[i], true);
+        // Scores of d_head products of about 1 each: d_head·2⁻²⁴ at most; probabilities follow relatively.
+        const double tolerance = 0x1p-24 * (8.0 * static_cast<double>(kCases[i].d_head) + 64.0);
+        CHECK(largest_difference(got.context, expected.context) <= tolerance);
+        CHECK(largest_difference(got.scores, expected.scores) <= tolerance);
+        CHECK(largest_difference(got.scaled, expected.scaled) <= tolerance);
+        CHECK(largest_difference(got.probs, expected.probs) <= tolerance);
+      }
+    }
+  });
+}
+
+TEST_CASE("capturing attention changes no bit of the context") {
+  test::for_each_simd_level([](const std::string& level) {
+    for (const std::string& name : backend_names()) {
+      for (const Case& c : kCases) {
+        CAPTURE(level, name);
+        CHECK(run(backend_named(name), c, true).context == run(backend_named(name), c, false).context);
+      }
+    }
+  });
+}
+
+TEST_CASE("captured rows of attention sum to one") {
+  const Case c{{19, 40}, 2, 2, 32, 0, false, false};
+  for (const std::string& name : backend_names()) {
+    const Result result = run(backend_named(name), c, true);
+    const std::size_t first = 2 * 19 * 19;
+    for (std::size_t row = 0; row < 2 * 40; ++row) {
+      const float* probs = result.probs.data() + first + row * 40;
+      CHECK(std::accumulate(probs, probs + 40, 0.0) == Approx(1.0).epsilon(1e-6));
+    }
+  }
+}
+
+}  // namespace mha
