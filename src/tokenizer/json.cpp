@@ -9,6 +9,21 @@
 #include "mha/core/utf8.hpp"
 
 namespace mha::tokenizer {
+namespace {
+
+// Bytes that end the run of plain characters of a string.
+struct Stops {
+  bool stop[256] = {};
+  constexpr Stops() {
+    for (int c = 0; c < 0x20; ++c) stop[c] = true;
+    stop[static_cast<unsigned char>('"')] = true;
+    stop[static_cast<unsigned char>('\\')] = true;
+  }
+  constexpr bool operator[](unsigned char c) const { return stop[c]; }
+};
+constexpr Stops kStops{};
+
+}  // namespace
 
 /// Iterative, so that nesting costs no stack.
 class JsonParser {
@@ -196,18 +211,6 @@ class JsonParser {
     ++position_;
     return value;
   }
-
-  // Bytes that end the run of plain characters of a string.
-  struct Stops {
-    bool stop[256] = {};
-    constexpr Stops() {
-      for (int c = 0; c < 0x20; ++c) stop[c] = true;
-      stop[static_cast<unsigned char>('"')] = true;
-      stop[static_cast<unsigned char>('\\')] = true;
-    }
-    constexpr bool operator[](unsigned char c) const { return stop[c]; }
-  };
-  static constexpr Stops kStops{};
 
   std::string_view text_;
   JsonDocument& document_;
