@@ -11,6 +11,15 @@ struct Row {
 };
 
 constexpr Row kDecoders[] = {
+    {"BPEDecoder", make_bpe_decoder},
+    {"ByteFallback", make_byte_fallback},
+    {"ByteLevel", make_byte_level_decoder},
+    {"CTC", make_ctc},
+    {"Fuse", make_fuse},
+    {"Metaspace", make_metaspace_decoder},
+    {"Replace", make_replace_decoder},
+    {"Sequence", make_decoder_sequence},
+    {"Strip", make_strip_decoder},
     {"WordPiece", make_word_piece_decoder},
 };
 

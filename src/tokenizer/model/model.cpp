@@ -11,6 +11,8 @@ struct Row {
 };
 
 constexpr Row kModels[] = {
+    {"BPE", make_bpe},
+    {"Unigram", make_unigram},
     {"WordLevel", make_word_level},
     {"WordPiece", make_word_piece},
 };

@@ -10,6 +10,8 @@
 namespace mha::tokenizer {
 
 std::shared_ptr<Model> make_word_piece(const JsonValue& value);
+std::shared_ptr<Model> make_bpe(const JsonValue& value);
+std::shared_ptr<Model> make_unigram(const JsonValue& value);
 std::shared_ptr<Model> make_word_level(const JsonValue& value);
 
 // The same from parts, for the older file sets.

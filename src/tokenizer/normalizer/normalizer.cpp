@@ -20,6 +20,7 @@ constexpr Row kNormalizers[] = {
     {"NFKD", make_nfkd},
     {"Nmt", make_nmt},
     {"Prepend", make_prepend},
+    {"Precompiled", make_precompiled},
     {"Replace", make_replace},
     {"Sequence", make_normalizer_sequence},
     {"Strip", make_strip},

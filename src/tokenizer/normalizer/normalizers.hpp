@@ -20,6 +20,9 @@ NormalizerPtr make_replace(const JsonValue& value);
 NormalizerPtr make_prepend(const JsonValue& value);
 NormalizerPtr make_nmt(const JsonValue& value);
 NormalizerPtr make_byte_level_normalizer(const JsonValue& value);
+NormalizerPtr make_precompiled(const JsonValue& value);
+/// The same from SentencePiece's own bytes; `where` names them in errors.
+NormalizerPtr make_precompiled(std::string_view blob, const std::string& where);
 NormalizerPtr make_normalizer_sequence(const JsonValue& value);
 
 }  // namespace mha::tokenizer

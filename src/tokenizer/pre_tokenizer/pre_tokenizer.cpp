@@ -12,11 +12,14 @@ struct Row {
 
 constexpr Row kPreTokenizers[] = {
     {"BertPreTokenizer", make_bert_pre_tokenizer},
+    {"ByteLevel", make_byte_level},
     {"CharDelimiterSplit", make_char_delimiter_split},
     {"Digits", make_digits},
     {"FixedLength", make_fixed_length},
+    {"Metaspace", make_metaspace},
     {"Punctuation", make_punctuation},
     {"Sequence", make_pre_tokenizer_sequence},
+    {"Split", make_split},
     {"UnicodeScripts", make_unicode_scripts},
     {"Whitespace", make_whitespace},
     {"WhitespaceSplit", make_whitespace_split},

@@ -9,6 +9,9 @@ namespace mha::tokenizer {
 using PreTokenizerPtr = std::shared_ptr<PreTokenizer>;
 
 PreTokenizerPtr make_bert_pre_tokenizer(const JsonValue& value);
+PreTokenizerPtr make_byte_level(const JsonValue& value);
+PreTokenizerPtr make_metaspace(const JsonValue& value);
+PreTokenizerPtr make_split(const JsonValue& value);
 PreTokenizerPtr make_whitespace(const JsonValue& value);
 PreTokenizerPtr make_whitespace();
 PreTokenizerPtr make_whitespace_split(const JsonValue& value);
