@@ -182,6 +182,26 @@ void declare_convert(OptionList& list, ModelOptions& model) {
   list.value("-o,--output", "PATH", "folder or file to write", into(model.output));
 }
 
+void declare_init(OptionList& list, ModelOptions& model) {
+  list.group("Init");
+  const auto size = [&list](const char* name, const char* help, std::size_t& target, std::size_t least) {
+    list.value(name, "N", std::string(help) + " (default " + std::to_string(target) + ")",
+               [name, &target, least](const std::string& text) { target = parse_count(name, text, least); });
+  };
+  size("--d-model", "width of a token vector", model.d_model, 1);
+  size("--heads", "heads of a layer", model.n_heads, 1);
+  size("--layers", "layers", model.n_layers, 1);
+  size("--d-ff", "width inside the feed-forward, 0 for none", model.d_ff, 0);
+  size("--max-positions", "most tokens of an input", model.max_positions, 1);
+  size("--seed", "of the random numbers", model.seed, 0);
+  list.value("--words", "FILE", "vocabulary of whole words, one a line", into(model.words));
+  list.value("--tokenizer", "FILE", "a tokenizer.json instead", into(model.tokenizer));
+  list.value("--to", "KIND", "json or safetensors (default json)", [&](const std::string& word) {
+    model.to = choose<const char*>("--to", word, {{"json", "json"}, {"safetensors", "safetensors"}});
+  });
+  list.value("-o,--output", "PATH", "file or folder to write", into(model.output));
+}
+
 }  // namespace
 
 std::string_view format_name(Format format) {
@@ -235,6 +255,7 @@ OptionList command_options(const Command& command, Options& options) {
   }
   if (command.has(kBench)) declare_bench(list, options.bench);
   if (command.has(kConvert)) declare_convert(list, options.model);
+  if (command.has(kInit)) declare_init(list, options.model);
   if (command.has(kSelection)) declare_selection(list, options.encoding);
   if (command.has(kAblation)) {
     list.group("Heads");

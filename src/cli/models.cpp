@@ -46,11 +46,12 @@ LoadOptions load_options(const Options& options) {
   return {options.global.backend, options.global.dtype, options.tokenizing.max_length};
 }
 
-std::shared_ptr<const Model> load_model(const ModelLocation& location, const Options& options, Log& log) {
+std::shared_ptr<const Model> load_model(const ModelHeader& header, const Options& options, Log& log) {
   const auto begin = std::chrono::steady_clock::now();
-  auto model = Model::load(location, load_options(options));
+  auto model = Model::load(header, load_options(options));
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
   for (const std::string& note : model->notes()) log.warning(note);
+  const ModelLocation& location = model->location();
   log.fact("model " + location.name + " from " + location.path + ", loaded in " +
            std::to_string(static_cast<long>(time.count())) + " ms");
   log.fact("backend " + model->encoder().backend().description());

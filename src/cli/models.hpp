@@ -18,8 +18,8 @@ ModelLocation choose_model(const Options& options);
 
 LoadOptions load_options(const Options& options);
 
-/// Loads a model and passes its notes on as warnings.
-std::shared_ptr<const Model> load_model(const ModelLocation& location, const Options& options, Log& log);
+/// Loads the model of a header and passes its notes on as warnings.
+std::shared_ptr<const Model> load_model(const ModelHeader& header, const Options& options, Log& log);
 
 /// `--threads`, else what this process may use.
 std::size_t thread_count(const Options& options);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -99,13 +100,18 @@ struct TokenizeOptions {
 };
 
 struct ModelOptions {
-  std::string to;                     ///< convert
-  std::string output;                 ///< convert, init
+  std::string to;                     ///< "json", "safetensors", or empty
+  std::string output;
   std::string dtype;                  ///< convert: of the weights
-  std::string family = "bert";        ///< init
-  std::size_t d_model = 64, n_heads = 4, n_layers = 2, d_ff = 128;
-  std::string vocab;                  ///< init: a text file to make the vocabulary from
-  unsigned long seed = 1;
+
+  std::size_t d_model = 64;           ///< these and the following: init
+  std::size_t n_heads = 4;
+  std::size_t n_layers = 2;
+  std::size_t d_ff = 256;
+  std::size_t max_positions = 512;
+  std::string words;                  ///< a file with one word a line
+  std::string tokenizer;              ///< a tokenizer.json
+  std::uint64_t seed = 0;
 };
 
 struct BenchOptions {

@@ -116,29 +116,35 @@ bool stops_at_bad(const Options& options) {
   return options.input.on_error == OnError::fail || options.input.on_error == OnError::replace;
 }
 
-void run_pipeline(const Options& options, WorkerFactory workers, InputSource& source, RecordSink& sink) {
+std::size_t batch_tokens(const Encoder& encoder) {
+  return encoder.backend().rows_in_cache(encoder.config().d_model, encoder.config().d_ff);
+}
+
+void run_pipeline(const Options& options, const ModelWork& work, InputSource& source, RecordSink& sink) {
   PipelineSettings settings;
+  if (work.encoder != nullptr) settings.batch_tokens = batch_tokens(*work.encoder);
   settings.threads = thread_count(options);
   settings.latency = options.input.latency;
   settings.stop_at_bad = stops_at_bad(options);
-  Pipeline(settings, std::move(workers)).run(source, sink);
+  Pipeline(settings, model_workers(work)).run(source, sink);
 }
 
-int run_records(const Options& options, WorkerFactory workers, OutputSink& sink, Log& log) {
+int run_records(const Options& options, const ModelWork& work, OutputSink& sink, Log& log) {
   InputSource source(options, log);
   sink.watch(source);
-  run_pipeline(options, std::move(workers), source, sink);
+  run_pipeline(options, work, source, sink);
   return sink.finish();
 }
 
 int run_encoding(const Options& options, RecordKind kind, Log& log) {
   const ModelLocation location = choose_model(options);
-  Plan plan = plan_encoding(options, kind, read_model_header(location, load_options(options)));
+  const ModelHeader header = read_model_header(location, load_options(options));
+  Plan plan = plan_encoding(options, kind, header);
   const auto out = open_output(options);
-  const auto model = load_model(location, options, log);
+  const auto model = load_model(header, options, log);
   use_model(plan, options, *model);
   OutputSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
-  return run_records(options, model_workers(plan.work), sink, log);
+  return run_records(options, plan.work, sink, log);
 }
 
 }  // namespace mha::cli

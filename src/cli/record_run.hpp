@@ -62,11 +62,14 @@ std::unique_ptr<OutputStream> open_output(const Options& options);
 /// Whether a bad input ends the run.
 bool stops_at_bad(const Options& options);
 
-/// Runs all inputs through workers into any sink.
-void run_pipeline(const Options& options, WorkerFactory workers, InputSource& source, RecordSink& sink);
+/// Tokens that a micro-batch holds at most.
+std::size_t batch_tokens(const Encoder& encoder);
+
+/// Runs all inputs through the work into any sink.
+void run_pipeline(const Options& options, const ModelWork& work, InputSource& source, RecordSink& sink);
 
 /// The same into a file or standard output. Returns the exit code.
-int run_records(const Options& options, WorkerFactory workers, OutputSink& sink, Log& log);
+int run_records(const Options& options, const ModelWork& work, OutputSink& sink, Log& log);
 
 /// The whole way of a command whose records come from the encoder: embed, encode, attention.
 int run_encoding(const Options& options, RecordKind kind, Log& log);

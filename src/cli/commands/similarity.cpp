@@ -72,7 +72,7 @@ class Matrix : public RecordSink {
 int run_matrix(const Options& options, Plan& plan, const std::string& model, OutputStream& out, Log& log) {
   Matrix inputs(stops_at_bad(options));
   InputSource source(options, log);
-  run_pipeline(options, model_workers(plan.work), source, inputs);
+  run_pipeline(options, plan.work, source, inputs);
   std::vector<const Record*> good;
   for (const Record& record : inputs.records()) {
     if (!record.bad()) good.push_back(&record);
@@ -95,13 +95,14 @@ int run(const Options& options, Log& log) {
     throw_usage("similarity: expected at least two inputs, got one");
   }
   const ModelLocation location = choose_model(options);
-  Plan plan = plan_encoding(options, RecordKind::similarity, read_model_header(location, load_options(options)));
+  const ModelHeader header = read_model_header(location, load_options(options));
+  Plan plan = plan_encoding(options, RecordKind::similarity, header);
   const auto out = open_output(options);
-  const auto model = load_model(location, options, log);
+  const auto model = load_model(header, options, log);
   use_model(plan, options, *model);
   if (options.matrix) return run_matrix(options, plan, location.name, *out, log);
   FirstAgainstRest sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
-  return run_records(options, model_workers(plan.work), sink, log);
+  return run_records(options, plan.work, sink, log);
 }
 
 }  // namespace

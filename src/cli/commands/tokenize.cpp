@@ -80,8 +80,12 @@ int run(const Options& options, Log& log) {
   use_tokenizer(plan, options, *loaded.tokenizer, loaded.max_length);
   const auto out = open_output(options);
   TokenizeSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
-  if (!options.tokenize.decode) return run_records(options, model_workers(plan.work), sink, log);
-  return run_records(options, [&](Executor*) { return std::make_unique<DecodeWorker>(*loaded.tokenizer); }, sink, log);
+  if (!options.tokenize.decode) return run_records(options, plan.work, sink, log);
+  InputSource source(options, log);
+  PipelineSettings settings;
+  settings.stop_at_bad = stops_at_bad(options);
+  Pipeline(settings, [&](Executor*) { return std::make_unique<DecodeWorker>(*loaded.tokenizer); }).run(source, sink);
+  return sink.finish();
 }
 
 }  // namespace
