@@ -1,5 +1,7 @@
 # mha_embed(TARGET NAME FILE): adds the bytes of FILE to TARGET as `const unsigned char mha_embedded_NAME[]` and
 # `const std::size_t mha_embedded_NAME_size`, by the assembler's .incbin, which costs no compile time.
+enable_language(ASM)
+
 function(mha_embed target name file)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/embedded_${name}.S)
   file(WRITE ${source}.in "\

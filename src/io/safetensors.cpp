@@ -223,7 +223,7 @@ std::string other_kind(std::string_view text) {
   return {};
 }
 
-std::string_view header_of(const MappedFile& file, const std::string& name) {
+std::string_view header_of(const FileBytes& file, const std::string& name) {
   const std::string_view text = file.text();
   const auto fail = [&](const std::string& why) { throw_model(name + ": " + why); };
   if (text.empty()) fail("expected a safetensors file, got an empty file; incomplete download?");
@@ -323,15 +323,17 @@ void check_layout(const std::vector<HeaderEntry>& entries, std::size_t header_by
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
-  const std::string name = path_text(path);
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : SafetensorsFile(map_file(path)) {}
+
+SafetensorsFile::SafetensorsFile(FileBytes file) : file_(std::move(file)), path_(file_.path) {
+  const std::string& name = file_.origin;
   const std::string_view header = header_of(file_, name);
   HeaderReader reader(name);
   json::sax_parse(header.begin(), header.end(), &reader);
   entries_.reserve(reader.entries.size());
   for (const HeaderEntry& entry : reader.entries) entries_.push_back({entry.name, check_entry(entry, name)});
-  check_layout(reader.entries, header.size(), file_.size(), name);
-  const std::byte* data = file_.bytes().data() + kLengthBytes + header.size();
+  check_layout(reader.entries, header.size(), file_.bytes.size(), name);
+  const std::byte* data = file_.bytes.data() + kLengthBytes + header.size();
   for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i].view.data = data + (*reader.entries[i].offsets)[0];
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
   metadata_ = std::move(reader.metadata);

@@ -7,18 +7,16 @@
 
 #include "io/json.hpp"
 #include "mha/core/utf8.hpp"
+#include "mha/io/mapped_file.hpp"
 
 namespace mha {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kSingle[] = "model.safetensors";
+constexpr char kIndex[] = "model.safetensors.index.json";
 constexpr std::string_view kIndexEnding = ".index.json";
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::symlink_status(path, error).type() != fs::file_type::not_found && !error;
-}
 
 bool is_folder(const fs::path& path) {
   std::error_code error;
@@ -26,24 +24,20 @@ bool is_folder(const fs::path& path) {
 }
 
 // Weights of a kind that is not read, if the folder has some.
-[[noreturn]] void fail_without_weights(const fs::path& folder) {
-  const std::string name = path_text(folder);
-  std::vector<std::string> others;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const fs::path file = entry->path().filename();
-    const std::string ending = file.extension().native();
+[[noreturn]] void fail_without_weights(const FileSet& files) {
+  const std::string name = files.origin();
+  for (const FileSet::Entry& entry : files.list()) {
+    const fs::path file(entry.name);
+    if (file.has_parent_path()) continue;
     for (const std::string_view known : {".bin", ".pt", ".pth", ".ckpt", ".onnx", ".h5", ".msgpack", ".gguf", ".ot"}) {
-      if (ending == known) others.push_back(path_text(file));
+      if (file.extension().native() != known) continue;
+      throw_model(name + ": expected model.safetensors, found only " + path_text(file) +
+                  ", which is not read (pickle files can run code); convert it with Python's transformers: "
+                  "AutoModel.from_pretrained(folder).save_pretrained(folder, safe_serialization=True)");
     }
   }
-  if (others.empty()) {
-    throw_model(name +
-                ": expected model.safetensors or model.safetensors.index.json, found neither; incomplete download?");
-  }
-  throw_model(name + ": expected model.safetensors, found only " + *std::min_element(others.begin(), others.end()) +
-              ", which is not read (pickle files can run code); convert it with Python's transformers: "
-              "AutoModel.from_pretrained(folder).save_pretrained(folder, safe_serialization=True)");
+  throw_model(name +
+              ": expected model.safetensors or model.safetensors.index.json, found neither; incomplete download?");
 }
 
 // A shard's path, as the index spells it, must stay inside the index's folder.
@@ -60,32 +54,35 @@ void check_shard_name(const std::string& shard, const std::string& index) {
 
 }  // namespace
 
-WeightFiles::WeightFiles(const fs::path& path) {
-  if (is_folder(path)) {
-    const fs::path single = path / "model.safetensors";
-    const fs::path index = path / "model.safetensors.index.json";
-    if (is_there(single)) {
-      files_.emplace_back(single);
-    } else if (is_there(index)) {
-      open_index(index);
+WeightFiles::WeightFiles(const fs::path& path)
+    : WeightFiles(*folder_files(is_folder(path) ? path : path.parent_path()),
+                  is_folder(path) ? "" : path.filename().string()) {}
+
+WeightFiles::WeightFiles(const FileSet& files, const std::string& name) {
+  if (!name.empty()) {
+    if (name.ends_with(kIndexEnding)) {
+      open_index(files, name);
     } else {
-      fail_without_weights(path);
+      files_.emplace_back(files.open(name));
     }
-  } else if (path.native().ends_with(kIndexEnding)) {
-    open_index(path);
+  } else if (files.has(kSingle)) {
+    files_.emplace_back(files.open(kSingle));
+  } else if (files.has(kIndex)) {
+    open_index(files, kIndex);
   } else {
-    files_.emplace_back(path);
+    fail_without_weights(files);
   }
   if (places_.empty()) {
     names_ = files_.front().names();
     places_.reserve(names_.size());
-    for (const std::string& name : names_) places_.push_back({files_.front().find(name), 0});
+    for (const std::string& tensor : names_) places_.push_back({files_.front().find(tensor), 0});
   }
 }
 
-void WeightFiles::open_index(const fs::path& index) {
-  const std::string subject = path_text(index);
-  const nlohmann::json content = parse_json(read_file(index), subject);
+void WeightFiles::open_index(const FileSet& files, const std::string& index) {
+  const FileBytes bytes = files.open(index);
+  const std::string& subject = bytes.origin;
+  const nlohmann::json content = parse_json(bytes.text(), subject);
   const auto map = content.is_object() ? content.find("weight_map") : content.end();
   if (!content.is_object() || map == content.end() || !map->is_object()) {
     throw_model(subject + ": expected an object with an object \"weight_map\" from tensor names to files");
@@ -103,13 +100,12 @@ void WeightFiles::open_index(const fs::path& index) {
   }
   files_.reserve(shards.size());
   for (auto& [shard, number] : shards) {
-    const fs::path file = index.parent_path() / shard;
-    if (!is_there(file)) {
-      throw_model(path_text(file) + ": no such file, but " + path_text(index.filename()) +
+    if (is_inside_name(shard) && !files.has(shard)) {
+      throw_model(files.place(shard) + ": no such file, but " + path_text(fs::path(index)) +
                   " lists it; incomplete download?");
     }
     number = files_.size();
-    files_.emplace_back(file);
+    files_.emplace_back(files.open(shard));
   }
   // items() runs in byte order of the names, which is the order of `names_`.
   for (const auto& [tensor, shard] : map->items()) {
@@ -117,7 +113,7 @@ void WeightFiles::open_index(const fs::path& index) {
     const TensorView* view = files_[number].find(tensor);
     if (view == nullptr) {
       throw_model(path_text(files_[number].path()) + ": tensor " + utf8::quoted(tensor) + " is not there, but " +
-                  path_text(index.filename()) + " lists it in this file");
+                  path_text(fs::path(index)) + " lists it in this file");
     }
     names_.push_back(tensor);
     places_.push_back({view, number});

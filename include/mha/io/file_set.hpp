@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,12 +14,13 @@ namespace mha {
 struct FileBytes {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
-  std::string origin;  ///< how error messages name the file
+  std::string origin;          ///< how error messages name the file
+  std::filesystem::path path;  ///< the file on disk, or `origin` where there is none
 
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
-/// The files of one model, read-only: a folder on disk or an archive inside the binary, seen the same way.
+/// The files of one model, read-only: a folder on disk or files inside the binary, seen the same way.
 /// Names are relative with `/` between parts ("1_Pooling/config.json").
 /// Threads: const functions may be called from any thread.
 class FileSet {
@@ -48,13 +48,21 @@ class FileSet {
 /// Whether a name stays inside its folder: relative, no empty, `.` or `..` part, no NUL, no backslash.
 bool is_inside_name(std::string_view name);
 
+/// One file on disk, mapped. Errors: model, as MappedFile.
+FileBytes map_file(const std::filesystem::path& path);
+
 /// The files of a folder on disk. The folder is looked at on each call, nothing is cached.
 std::shared_ptr<const FileSet> folder_files(const std::filesystem::path& folder);
 
-/// The files of an archive in memory, which must outlive the set (it is meant for bytes inside the binary).
-/// Layout, little-endian: "MHAFILES", u32 version 1, u32 count, then a file: u32 name length, u64 offset from the
-/// start of the archive, u64 size, name; the files follow, each at a multiple of 64 so that weights are aligned.
-/// Throws Error{model} for a malformed archive.
-std::shared_ptr<const FileSet> archive_files(std::span<const std::byte> archive, const std::string& origin);
+/// A file in memory that outlives every set it is part of (it is meant for bytes inside the binary).
+struct EmbeddedFile {
+  std::string_view name;
+  std::span<const std::byte> bytes;
+};
+/// Files in memory, seen as a folder.
+std::shared_ptr<const FileSet> memory_files(const std::vector<EmbeddedFile>& files, const std::string& origin);
+
+/// The files of one folder inside a set, named from there.
+std::shared_ptr<const FileSet> subfolder_files(std::shared_ptr<const FileSet> files, std::string_view folder);
 
 }  // namespace mha

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mha/core/tensor.hpp"
-#include "mha/io/mapped_file.hpp"
+#include "mha/io/file_set.hpp"
 
 namespace mha {
 
@@ -22,12 +22,14 @@ using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 /// `[begin, end)` inside the data and exactly as long as shape × element; no overlap, no hole, nothing behind the last
 /// tensor. Data need not be aligned, header order is free, and a tensor of a type that nothing computes with is legal.
 ///
-/// Owns the mapping; views live as long as the object and survive its move.
+/// Owns or shares the bytes; views live as long as the object and survive its move.
 /// Errors: model, naming the file and the tensor. A file that is too short says how many bytes were expected and found.
 /// Threads: const functions may be called from any thread.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
+  /// The bytes of a file of a FileSet, mapped or inside the binary.
+  explicit SafetensorsFile(FileBytes file);
 
   /// The tensor, or nullptr.
   const TensorView* find(std::string_view name) const;
@@ -35,9 +37,9 @@ class SafetensorsFile {
   std::vector<std::string> names() const;
   /// In the file's order.
   const SafetensorsMetadata& metadata() const { return metadata_; }
-  const std::filesystem::path& path() const { return file_.path(); }
+  const std::filesystem::path& path() const { return path_; }
   /// Bytes of the file.
-  std::size_t bytes() const { return file_.size(); }
+  std::size_t bytes() const { return file_.bytes.size(); }
 
  private:
   struct Entry {
@@ -45,7 +47,8 @@ class SafetensorsFile {
     TensorView view;
   };
 
-  MappedFile file_;
+  FileBytes file_;
+  std::filesystem::path path_;
   std::vector<Entry> entries_;  // sorted by name
   SafetensorsMetadata metadata_;
 };

@@ -21,6 +21,8 @@ namespace mha {
 class WeightFiles {
  public:
   explicit WeightFiles(const std::filesystem::path& path);
+  /// The same from the files of a model; `name` is a file among them, or empty for the usual ones.
+  explicit WeightFiles(const FileSet& files, const std::string& name = "");
 
   /// The tensor, or nullptr.
   const TensorView* find(std::string_view name) const;
@@ -37,7 +39,7 @@ class WeightFiles {
     std::size_t file;
   };
 
-  void open_index(const std::filesystem::path& index);
+  void open_index(const FileSet& files, const std::string& index);
   const Place* place_of(std::string_view name) const;
 
   std::vector<SafetensorsFile> files_;

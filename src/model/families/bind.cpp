@@ -95,7 +95,8 @@ class Binder {
   std::string_view find_prefix() const;
   std::string found_name(std::string_view place, std::initializer_list<std::string_view> parts) const;
   Weight take(std::string_view place, std::initializer_list<std::string_view> parts, const Shape& shape, bool required);
-  [[noreturn]] void missing(std::string_view place, std::string_view part, const Shape& shape) const;
+  Weight missing(std::string_view place, std::string_view part, const Shape& shape) const;
+  Weight instead(const std::string& name, const Shape& shape, const std::string& problem) const;
 
   Weight weight(std::string_view place, const Shape& shape) { return take(place, {"weight"}, shape, true); }
   LinearWeights linear(std::string_view place, std::size_t out, std::size_t in, bool bias);
@@ -138,42 +139,51 @@ std::string Binder::found_name(std::string_view place, std::initializer_list<std
   return "";
 }
 
-void Binder::missing(std::string_view place, std::string_view part, const Shape& shape) const {
+/// What the source has in place of an array that does not fit; without that it is an error.
+Weight Binder::instead(const std::string& name, const Shape& shape, const std::string& problem) const {
+  const TensorView* view = source_.instead(name, shape, problem);
+  if (view == nullptr) throw_model(problem);
+  return {name, *view, {}};
+}
+
+Weight Binder::missing(std::string_view place, std::string_view part, const Shape& shape) const {
   const std::string name = std::string(prefix_) + part_name(spellings(place).front(), part);
   std::vector<std::string> names = source_.names();
   if (names.size() > kNamesCompared) names.resize(kNamesCompared);
   const auto near = nearest(name, names);
-  throw_model(source_.place(name) + ": tensor " + name + ": expected shape " + shape_text(shape) + ", got no such tensor" +
-              (near ? "; the nearest name in the file is " + *near : "; is this file of another model or only a part of one?"));
+  return instead(name, shape,
+                 source_.place(name) + ": tensor " + name + ": expected shape " + shape_text(shape) + ", got no such tensor" +
+                     (near ? "; the nearest name in the file is " + *near
+                           : "; is this file of another model or only a part of one?"));
 }
 
 Weight Binder::take(std::string_view place, std::initializer_list<std::string_view> parts, const Shape& shape, bool required) {
   Weight weight;
   weight.name = found_name(place, parts);
-  if (weight.name.empty()) {
-    if (required) missing(place, *parts.begin(), shape);
-    return weight;
-  }
+  if (weight.name.empty()) return required ? missing(place, *parts.begin(), shape) : weight;
   weight.view = *source_.find(weight.name);
   taken_.insert(weight.name);
   const std::string subject = source_.place(weight.name) + ": tensor " + weight.name;
+  if (weight.view.shape != shape) {
+    return instead(weight.name, shape, subject + ": expected shape " + shape_text(shape) +
+                                           " (from the configuration), got " + shape_text(weight.view.shape));
+  }
   if (weight.view.dtype == DType::i8) {
     const std::string scale = weight.name + ".scale";
     const TensorView* view = source_.find(scale);
-    if (view == nullptr) throw_model(subject + ": expected float weights, or I8 with a tensor " + scale + ", got I8 alone");
+    if (view == nullptr) {
+      return instead(weight.name, shape, subject + ": expected float weights, or I8 with a tensor " + scale + ", got I8 alone");
+    }
+    taken_.insert(scale);
     const Shape expected{shape.empty() ? 0 : shape[0]};
     if (view->dtype != DType::f32 || view->shape != expected) {
-      throw_model(source_.place(scale) + ": tensor " + scale + ": expected F32 " + shape_text(expected) + ", got " +
-                  std::string(name_of(view->dtype)) + " " + shape_text(view->shape));
+      return instead(weight.name, shape, source_.place(scale) + ": tensor " + scale + ": expected F32 " + shape_text(expected) +
+                                             ", got " + std::string(name_of(view->dtype)) + " " + shape_text(view->shape));
     }
     weight.scale = *view;
-    taken_.insert(scale);
   } else if (!is_float(weight.view.dtype)) {
-    throw_model(subject + ": expected weights of type F32, F16, BF16 or F64, got " + std::string(name_of(weight.view.dtype)));
-  }
-  if (weight.view.shape != shape) {
-    throw_model(subject + ": expected shape " + shape_text(shape) + " (from the configuration), got " +
-                shape_text(weight.view.shape));
+    return instead(weight.name, shape, subject + ": expected weights of type F32, F16, BF16 or F64, got " +
+                                           std::string(name_of(weight.view.dtype)));
   }
   return weight;
 }

@@ -1,0 +1,104 @@
+#include <array>
+#include <optional>
+
+#include "mha/core/utf8.hpp"
+#include "tokenizer/normalizer/lowercase.hpp"
+#include "tokenizer/normalizer/normal_form.hpp"
+#include "tokenizer/normalizer/normalizers.hpp"
+
+namespace mha::tokenizer {
+namespace {
+
+using unicode::kBertNonspacing;
+using unicode::kBertRemoved;
+using unicode::kBertSpace;
+using unicode::kChinese;
+
+// tokenizers 0.22.2, normalizers/bert.rs: clean, pad Chinese characters, NFD without marks, lower case; in this order.
+class BertNormalizer final : public Normalizer {
+ public:
+  explicit BertNormalizer(const JsonValue& value)
+      : clean_(value.at("clean_text").as_bool()),
+        chinese_(value.at("handle_chinese_chars").as_bool()),
+        lowercase_(value.at("lowercase").as_bool()),
+        strip_accents_(value.bool_or("strip_accents", lowercase_)) {
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const auto c = static_cast<char>(byte);
+      const bool removed = clean_ && byte < 0x80 && unicode::is(byte, kBertRemoved);
+      if (byte >= 0x80 || removed) continue;  // 0: not for the quick path
+      ascii_[byte] = clean_ && unicode::is(byte, kBertSpace) ? ' ' : lowercase_ && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    }
+    // Without cleaning, NUL stays: its entry is its own value, 0, and takes the slow path, which keeps it.
+  }
+
+  void normalize(NormalizedText& text) const override {
+    if (ascii(text)) return;
+    if (clean_ || chinese_) clean(text);
+    if (strip_accents_) to_normal_form(text, unicode::Form::nfd, kBertNonspacing);
+    if (lowercase_) to_lowercase(text);
+  }
+
+  std::string_view type() const override { return "BertNormalizer"; }
+
+ private:
+  // Most texts are ASCII without control characters: one pass in place does it all.
+  bool ascii(NormalizedText& text) const {
+    const std::string_view old = text.text();
+    unsigned char hard = 0;
+    for (const char c : old) hard |= static_cast<unsigned char>(ascii_[static_cast<unsigned char>(c)] == 0);
+    if (hard != 0) return false;
+    char* bytes = text.writable();
+    for (std::size_t i = 0; i < old.size(); ++i) bytes[i] = ascii_[static_cast<unsigned char>(bytes[i])];
+    return true;
+  }
+
+  void clean(NormalizedText& text) const {
+    const std::string_view old = text.text();
+    const std::uint32_t removed = clean_ ? kBertRemoved : 0U;
+    const std::uint32_t space = clean_ ? kBertSpace : 0U;
+    const std::uint32_t chinese = chinese_ ? kChinese : 0U;
+    const std::uint32_t any = removed | space | chinese;
+    std::uint32_t kept = 0;  // everything before is written, or never will be
+    std::optional<std::uint32_t> last;
+    bool rewriting = false;
+    for (std::size_t at = 0; at < old.size();) {
+      const auto begin = static_cast<std::uint32_t>(at);
+      const char32_t c = utf8::next(old, at);
+      const std::uint32_t flags = unicode::flags(c);
+      if ((flags & any) == 0) {
+        last = begin;
+        continue;
+      }
+      const auto end = static_cast<std::uint32_t>(at);
+      if (!rewriting) text.begin_rewrite();
+      rewriting = true;
+      text.copy(kept, begin);
+      kept = end;
+      if ((flags & removed) != 0) continue;
+      if ((flags & space) != 0) {
+        text.put(U' ', begin);
+      } else {
+        // A space is inserted on either side; it stands for what the character before it stands for.
+        text.put(std::string_view(" "), last ? text.before(*last + 1) : text.before(0));
+        text.copy(begin, end);
+        text.put(U' ', begin);
+      }
+      last = begin;
+    }
+    if (!rewriting) return;
+    text.copy(kept, static_cast<std::uint32_t>(old.size()));
+    text.end_rewrite();
+  }
+
+  bool clean_;
+  bool chinese_;
+  bool lowercase_;
+  bool strip_accents_;
+  std::array<char, 256> ascii_{};
+};
+
+}  // namespace
+
+NormalizerPtr make_bert_normalizer(const JsonValue& value) { return std::make_shared<BertNormalizer>(value); }
+
+}  // namespace mha::tokenizer
