@@ -25,3 +25,10 @@ target_link_libraries(mha_hwy INTERFACE ${HWY_LIBRARY})
 find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-pthread REQUIRED)
 add_library(mha_cblas_headers INTERFACE)
 target_include_directories(mha_cblas_headers SYSTEM INTERFACE ${CBLAS_INCLUDE_DIR})
+
+# Regular expressions of tokenizers, in the reference's own dialect. Debian's libonig-dev ships no CMake package.
+find_path(ONIGURUMA_INCLUDE_DIR oniguruma.h REQUIRED)
+find_library(ONIGURUMA_LIBRARY onig REQUIRED)
+add_library(mha_oniguruma INTERFACE)
+target_include_directories(mha_oniguruma SYSTEM INTERFACE ${ONIGURUMA_INCLUDE_DIR})
+target_link_libraries(mha_oniguruma INTERFACE ${ONIGURUMA_LIBRARY})

@@ -1,5 +1,5 @@
-# mha_page(OUTPUT TEMPLATE STYLE SCRIPT): one HTML file with the style and the script inside, and their SHA-256 hashes in
-# the template's content security policy, so that a browser runs these two and nothing else.
+# mha_page(OUTPUT TEMPLATE STYLE SCRIPT): one HTML file with the style and the script (or "") inside, and their SHA-256
+# hashes for the template's content security policy, so that a browser runs these two and nothing else.
 function(mha_hash_base64 out text)
   string(SHA256 hex "${text}")
   set(alphabet ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
@@ -20,7 +20,9 @@ endfunction()
 
 function(mha_page output template style script)
   file(READ ${style} STYLE)
-  file(READ ${script} SCRIPT)
+  if(script)
+    file(READ ${script} SCRIPT)
+  endif()
   mha_hash_base64(STYLE_HASH "${STYLE}")
   mha_hash_base64(SCRIPT_HASH "${SCRIPT}")
   configure_file(${template} ${output} @ONLY)

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "mha/core/error.hpp"
 #include "mha/core/utf8.hpp"
+#include "output/page.hpp"
 #include "output/picture.hpp"
 
 extern "C" {
@@ -54,12 +54,6 @@ nlohmann::ordered_json numbers_or_mean(const std::vector<std::size_t>& numbers) 
   return numbers;
 }
 
-void replace_once(std::string& page, std::string_view mark, std::string_view text) {
-  const std::size_t at = page.find(mark);
-  if (at == std::string::npos) throw_internal("attention page: no " + std::string(mark));
-  page.replace(at, mark.size(), text);
-}
-
 }  // namespace
 
 std::string escape_markup(std::string_view text) {
@@ -104,10 +98,9 @@ std::string attention_html(const AttentionMaps& maps, const InputFacts& facts) {
   }
 
   std::string page(reinterpret_cast<const char*>(mha_embedded_attention_page), mha_embedded_attention_page_size);
-  // From the end to the start, so that no inserted text is searched for the next mark.
-  replace_once(page, "%WEIGHTS%", base64(packed(maps.weights, wide)));
-  replace_once(page, "%META%", script_json(meta));
-  replace_once(page, "%TITLE%", "attention: " + escape_markup(facts.text.substr(0, facts.text.find('\n'))));
+  fill_mark(page, "%WEIGHTS%", base64(packed(maps.weights, wide)));
+  fill_mark(page, "%META%", script_json(meta));
+  fill_mark(page, "%TITLE%", "attention: " + escape_markup(facts.text.substr(0, facts.text.find('\n'))));
   return page;
 }
 

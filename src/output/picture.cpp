@@ -14,6 +14,8 @@ constexpr double kMargin = 16;
 constexpr double kGap = 14;
 constexpr double kTitleSize = 13;
 constexpr std::size_t kLabelColumns = 16;
+constexpr Rgb kInk{27, 27, 31};
+constexpr Rgb kSoftInk{80, 84, 92};
 
 std::string label_text(const MapLabel& label) {
   const std::string text = escape_controls(label.text.empty() ? label.piece : label.text);
@@ -44,14 +46,13 @@ void add_scale(Picture& picture, double x, double y) {
   picture.cells.push_back(std::move(bar));
   for (const double weight : {0.0, 0.06, 0.25, 0.56, 1.0}) {
     const double at = x + kWidth * std::sqrt(weight);
-    picture.texts.push_back({at, y + 15, 8, Anchor::middle, 0, {80, 84, 92}, false,
+    picture.texts.push_back({at, y + 15, 8, Anchor::middle, 0, kSoftInk, false,
                              std::to_string(std::lround(weight * 100)) + "%"});
   }
 }
 
-}  // namespace
-
-Picture attention_picture(const AttentionMaps& maps, const InputFacts& facts) {
+// Without facts the maps stand alone.
+Picture draw(const AttentionMaps& maps, const InputFacts* facts) {
   const std::size_t tokens = std::max<std::size_t>(maps.tokens(), 1);
   const auto count = static_cast<double>(tokens);
   const bool single = maps.layer_count * maps.head_count == 1;
@@ -70,18 +71,20 @@ Picture attention_picture(const AttentionMaps& maps, const InputFacts& facts) {
   const double above = labelled ? label_width * 0.87 + 8 : 4;
 
   Picture picture;
-  picture.title = "attention weights: " + facts.text + (facts.text_pair ? " ‖ " + *facts.text_pair : "");
+  const std::string text = facts == nullptr ? "" : facts->text + (facts->text_pair ? " ‖ " + *facts->text_pair : "");
+  picture.title = "attention weights" + (text.empty() ? "" : ": " + text);
   picture.width = left + static_cast<double>(maps.head_count) * (side + kGap) + label_width * 0.5 + kMargin;
   picture.width = std::max(picture.width, kMargin * 2 + 200);
 
-  const auto title_columns = static_cast<std::size_t>((picture.width - 2 * kMargin) / (0.6 * kTitleSize));
-  double y = kMargin + kTitleSize / 2;
-  picture.texts.push_back({kMargin, y, kTitleSize, Anchor::begin, 0, {27, 27, 31}, true,
-                           fit(escape_controls(facts.text + (facts.text_pair ? " ‖ " + *facts.text_pair : "")), title_columns)});
-  y += kTitleSize + 2;
-  picture.texts.push_back({kMargin, y, 9, Anchor::begin, 0, {80, 84, 92}, false,
-                           facts.model + "; rows ask, columns are listened to"});
-  y += 12;
+  double y = 0;
+  if (facts != nullptr) {
+    const auto title_columns = static_cast<std::size_t>((picture.width - 2 * kMargin) / (0.6 * kTitleSize));
+    y = kMargin + kTitleSize / 2;
+    picture.texts.push_back({kMargin, y, kTitleSize, Anchor::begin, 0, kInk, true, fit(escape_controls(text), title_columns)});
+    y += kTitleSize + 2;
+    picture.texts.push_back({kMargin, y, 9, Anchor::begin, 0, kSoftInk, false, facts->model + "; rows ask, columns are listened to"});
+    y += 12;
+  }
 
   for (std::size_t layer = 0; layer < maps.layer_count; ++layer) {
     // Column labels stand once above the first row of maps, where every row has the same columns.
@@ -91,10 +94,10 @@ Picture attention_picture(const AttentionMaps& maps, const InputFacts& facts) {
       const double x = left + static_cast<double>(head) * (side + kGap);
       picture.cells.push_back(cells_of(maps, layer, head, x, y, side));
       const double name_y = columns_named ? y - above - 4 : y - 7;
-      picture.texts.push_back({x + side / 2, name_y, 9, Anchor::middle, 0, {27, 27, 31}, false, maps.name(layer, head)});
+      if (facts != nullptr) picture.texts.push_back({x + side / 2, name_y, 9, Anchor::middle, 0, kInk, false, maps.name(layer, head)});
       for (std::size_t t = 0; columns_named && t < labels.size(); ++t) {
         const double at = x + (static_cast<double>(t) + 0.5) * cell;
-        picture.texts.push_back({at, y - 4, label_size, Anchor::begin, -60, {27, 27, 31}, false, labels[t]});
+        picture.texts.push_back({at, y - 4, label_size, Anchor::begin, -60, kInk, false, labels[t]});
       }
       for (std::size_t q = 0; single && cell >= 18 && q < tokens; ++q) {
         for (std::size_t k = 0; k < tokens && k < maps.tokens(); ++k) {
@@ -108,14 +111,23 @@ Picture attention_picture(const AttentionMaps& maps, const InputFacts& facts) {
     }
     for (std::size_t t = 0; labelled && t < labels.size(); ++t) {
       picture.texts.push_back({left - 4, y + (static_cast<double>(t) + 0.5) * cell, label_size, Anchor::end, 0,
-                               {27, 27, 31}, false, labels[t]});
+                               kInk, false, labels[t]});
     }
     y += side + 4;
   }
-  y += 14;
-  add_scale(picture, kMargin + 8, y);
-  picture.height = y + 22 + kMargin;
+  if (facts != nullptr) {
+    y += 14;
+    add_scale(picture, kMargin + 8, y);
+    y += 22;
+  }
+  picture.height = y + kMargin;
   return picture;
 }
+
+}  // namespace
+
+Picture attention_picture(const AttentionMaps& maps, const InputFacts& facts) { return draw(maps, &facts); }
+
+Picture map_picture(const AttentionMaps& maps) { return draw(maps, nullptr); }
 
 }  // namespace mha

@@ -38,6 +38,12 @@ struct Picture {
 /// Small multiples, a row a layer; one map gets large cells with the weights in percent. Labels on both axes, a scale.
 Picture attention_picture(const AttentionMaps& maps, const InputFacts& facts);
 
+/// The same without title and scale, for a page that has its own.
+Picture map_picture(const AttentionMaps& maps);
+
+/// The first map alone, labelled, as an SVG element for a page.
+std::string map_svg(const AttentionMaps& maps);
+
 /// An RGB image, three bytes a pixel, as a PNG file (libpng). The same bytes for the same pixels.
 std::string encode_png(const std::vector<std::uint8_t>& rgb, std::size_t width, std::size_t height);
 

@@ -62,18 +62,27 @@ void write_text(std::string& out, const Picture::Text& text) {
 
 }  // namespace
 
-std::string attention_svg(const AttentionMaps& maps, const InputFacts& facts) {
-  const Picture picture = attention_picture(maps, facts);
-  const std::string size = number(std::ceil(picture.width)) + "\" height=\"" + number(std::ceil(picture.height));
-  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  out += "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"" + size +
-         "\" viewBox=\"0 0 " + number(std::ceil(picture.width)) + " " + number(std::ceil(picture.height)) +
-         "\" font-family=\"'DejaVu Sans', 'Noto Sans', 'Noto Sans CJK SC', sans-serif\" role=\"img\">\n";
+namespace {
+
+std::string svg_element(const Picture& picture, std::string_view ground) {
+  const std::string width = number(std::ceil(picture.width));
+  const std::string height = number(std::ceil(picture.height));
+  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"" + width +
+                    "\" height=\"" + height + "\" viewBox=\"0 0 " + width + " " + height +
+                    "\" font-family=\"'DejaVu Sans', 'Noto Sans', 'Noto Sans CJK SC', sans-serif\" role=\"img\">\n";
   out += "<title>" + escape_markup(picture.title) + "</title>\n";
-  out += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+  out += "<rect width=\"100%\" height=\"100%\" fill=\"" + std::string(ground) + "\"/>\n";
   for (const Picture::Cells& cells : picture.cells) write_cells(out, cells);
   for (const Picture::Text& text : picture.texts) write_text(out, text);
   return out + "</svg>\n";
 }
+
+}  // namespace
+
+std::string attention_svg(const AttentionMaps& maps, const InputFacts& facts) {
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg_element(attention_picture(maps, facts), "#ffffff");
+}
+
+std::string map_svg(const AttentionMaps& maps) { return svg_element(map_picture(maps), "#ffffff"); }
 
 }  // namespace mha

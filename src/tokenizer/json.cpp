@@ -1,9 +1,13 @@
 #include "tokenizer/json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "mha/core/error.hpp"
 #include "mha/core/utf8.hpp"
@@ -279,13 +283,60 @@ bool JsonValue::as_bool() const {
   return node().flag;
 }
 
+// As the reference's parser does (serde_json 1, f64_from_parts): digits into 64 bits as long as they fit, then one
+// multiplication or division by a power of ten. The last bit may differ from the nearest double, and with it which of two
+// equally good ways through a Unigram model wins.
 double JsonValue::as_double() const {
   if (!is_number()) fail("a number");
+  static const std::array<double, 309> kPowers = [] {
+    std::array<double, 309> powers{};
+    for (std::size_t i = 0; i < powers.size(); ++i) {
+      const std::string text = "1e" + std::to_string(i);
+      std::from_chars(text.data(), text.data() + text.size(), powers[i]);
+    }
+    return powers;
+  }();
   const std::string_view text = token();
-  double value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size()) fail("a number within the range of double");
-  return value;
+  std::size_t at = 0;
+  const bool negative = text[at] == '-';
+  if (negative) ++at;
+  std::uint64_t digits = 0;
+  std::int64_t exponent = 0;
+  bool full = false;
+  const auto take = [&](bool fraction) {
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
+      const auto digit = static_cast<std::uint64_t>(text[at] - '0');
+      constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+      full = full || digits > kMost / 10 || (digits == kMost / 10 && digit > kMost % 10);
+      if (!full) digits = digits * 10 + digit;
+      if (full != fraction) exponent += fraction ? -1 : 1;
+    }
+  };
+  take(false);
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    take(true);
+  }
+  if (at < text.size()) {  // e
+    ++at;
+    const bool down = text[at] == '-';
+    if (text[at] == '-' || text[at] == '+') ++at;
+    std::int64_t value = 0;
+    for (; at < text.size(); ++at) value = std::min<std::int64_t>(value * 10 + (text[at] - '0'), 1 << 30);
+    exponent += down ? -value : value;
+  }
+  auto value = static_cast<double>(digits);
+  while (value != 0 && exponent < -308) {
+    value /= 1e308;
+    exponent += 308;
+  }
+  if (value != 0 && exponent > 308) fail("a number within the range of double");
+  if (value != 0) {
+    const double power = kPowers[static_cast<std::size_t>(std::abs(exponent))];
+    value = exponent < 0 ? value / power : value * power;
+  }
+  if (!std::isfinite(value)) fail("a number within the range of double");
+  return negative ? -value : value;
 }
 
 std::int64_t JsonValue::as_integer(std::int64_t low, std::int64_t high) const {

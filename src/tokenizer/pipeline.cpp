@@ -83,8 +83,9 @@ bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) ==
 // tokenizers 0.22.2, pre_tokenizers/byte_level.rs, process_offsets; its characters are bytes here.
 void trim(Span& offsets, Margins margins, std::string_view text, bool first, bool add_prefix_space) {
   if (margins.leading > 0) {
-    std::uint32_t count = margins.leading;
-    if ((first || offsets.begin == 0) && add_prefix_space) --count;
+    // A single space at the front is the one that the pre-tokenizer added.
+    const bool added = margins.leading == 1 && add_prefix_space && (first || offsets.begin == 0);
+    std::uint32_t count = added ? 0 : margins.leading;
     for (; count > 0 && offsets.begin < offsets.end; --count) {
       do ++offsets.begin;
       while (offsets.begin < offsets.end && continues(text[offsets.begin]));

@@ -87,6 +87,12 @@ void NormalizedText::end_rewrite() {
   one_to_one_ = false;
 }
 
+void NormalizedText::transform(const std::vector<Change>& changes) {
+  begin_rewrite();
+  replace(0, static_cast<std::uint32_t>(view_.size()), changes);
+  end_rewrite();
+}
+
 void NormalizedText::replace(std::uint32_t begin, std::uint32_t end, const std::vector<unicode::Mapped>& changes,
                              std::uint32_t dropped) {
   std::uint32_t old = begin;  // first byte of the next old character

@@ -66,6 +66,9 @@ class NormalizedText {
   /// The reference's `transform` of the bytes [begin, end); characters with one of the flags `dropped` are left out.
   void replace(std::uint32_t begin, std::uint32_t end, const std::vector<unicode::Mapped>& changes,
                std::uint32_t dropped = 0);
+  /// The same for the whole text, as a rewrite of its own.
+  using Change = unicode::Mapped;
+  void transform(const std::vector<Change>& changes);
   /// Bytes written so far.
   std::uint32_t rewritten_size() const { return static_cast<std::uint32_t>(next_.size()); }
   void end_rewrite();

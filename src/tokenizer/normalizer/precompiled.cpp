@@ -24,8 +24,6 @@ class Precompiled final : public Normalizer {
   std::string_view type() const override { return "Precompiled"; }
 
  private:
-  using Changes = std::vector<NormalizedText::Change>;
-  static void replace(std::string_view old_part, std::string_view new_part, Changes& changes);
   /// Moves over ASCII characters that are a cluster of their own and that the map does not know.
   std::size_t skip_plain(std::string_view s, std::size_t position) const;
 
@@ -33,70 +31,107 @@ class Precompiled final : public Normalizer {
   std::array<bool, 128> plain_{};
 };
 
-// The reference's counting, also where it is odd: what is removed right after an insertion turns that into a replacement,
-// and what is removed at the very start is not counted at all.
-void Precompiled::replace(std::string_view old_part, std::string_view new_part, Changes& changes) {
-  const auto old_count = static_cast<std::int32_t>(utf8::length(old_part));
-  std::int32_t new_count = 0;
-  for (std::size_t position = 0; position < new_part.size(); ++new_count) {
-    changes.push_back({utf8::next(new_part, position), new_count < old_count ? 0 : 1});
+/// The new text, written from the first replacement on. Counts as the reference does, also where it is odd: what is
+/// removed right after an insertion turns that into a replacement, and what is removed at the very start is not counted,
+/// so that all that follows stands for what comes earlier in the old text.
+class Rewriter {
+ public:
+  explicit Rewriter(NormalizedText& text) : text_(text), changes_(text.change_buffer()) { changes_.clear(); }
+
+  void keep(std::size_t begin, std::size_t end) {
+    if (!rewriting_) return;
+    if (!shifted_) {
+      flush(begin);
+      text_.copy(static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end));
+      begin_ = end;
+      return;
+    }
+    while (begin < end) changes_.push_back({utf8::next(text_.text(), begin), 0});
   }
-  if (new_count < old_count && !changes.empty()) changes.back().change += new_count - old_count;
-}
+
+  void replace(std::size_t begin, std::size_t end, std::string_view replacement) {
+    if (!rewriting_) {
+      rewriting_ = true;
+      text_.begin_rewrite();
+      text_.copy(0, static_cast<std::uint32_t>(begin));
+      begin_ = begin;
+    }
+    const auto old_count = static_cast<std::int32_t>(utf8::length(text_.text().substr(begin, end - begin)));
+    std::int32_t new_count = 0;
+    for (std::size_t position = 0; position < replacement.size(); ++new_count) {
+      changes_.push_back({utf8::next(replacement, position), new_count < old_count ? 0 : 1});
+    }
+    if (new_count >= old_count) return;
+    if (!changes_.empty()) {
+      changes_.back().change += new_count - old_count;
+    } else if (text_.rewritten_size() == 0) {
+      shifted_ = true;
+    } else {
+      begin_ = end;
+    }
+  }
+
+  void finish() {
+    if (!rewriting_) return;
+    flush(text_.text().size());
+    text_.end_rewrite();
+  }
+
+ private:
+  void flush(std::size_t end) {
+    text_.replace(static_cast<std::uint32_t>(begin_), static_cast<std::uint32_t>(end), changes_);
+    changes_.clear();
+    begin_ = end;
+  }
+
+  NormalizedText& text_;
+  std::vector<unicode::Mapped>& changes_;  ///< for the old text from begin_ on
+  std::size_t begin_ = 0;
+  bool rewriting_ = false;
+  bool shifted_ = false;
+};
 
 std::size_t Precompiled::skip_plain(std::string_view s, std::size_t position) const {
   const auto plain = [&](std::size_t i) {
     const auto byte = static_cast<unsigned char>(s[i]);
     return byte < 0x80 && plain_[byte];
   };
+  const std::size_t begin = position;
   while (position < s.size() && plain(position)) ++position;
   // The last one may belong to a cluster with what is not ASCII behind it.
-  if (position > 0 && position < s.size() && static_cast<unsigned char>(s[position]) >= 0x80 && plain(position - 1)) {
-    --position;
-  }
+  if (position > begin && position < s.size() && static_cast<unsigned char>(s[position]) >= 0x80) --position;
   return position;
 }
 
 void Precompiled::normalize(NormalizedText& text) const {
   if (map_.empty()) return;
   const std::string_view s = text.text();
-  Changes& changes = text.change_buffer();
-  changes.clear();
-  bool modified = false;
-  const auto keep = [&](std::size_t begin, std::size_t end) {
-    while (begin < end) changes.push_back({utf8::next(s, begin), 0});
-  };
+  Rewriter out(text);
   for (std::size_t position = 0; position < s.size();) {
     const std::size_t plain_end = skip_plain(s, position);
-    if (plain_end > position) {
-      keep(position, plain_end);
-      position = plain_end;
-      if (position == s.size()) break;
-    }
+    if (plain_end > position) out.keep(position, plain_end);
+    if (plain_end == s.size()) break;
+    position = plain_end;
     const std::size_t end = unicode::grapheme_end(s, position);
-    const std::string_view cluster = s.substr(position, end - position);
-    position = end;
-    if (cluster.size() < 6) {
-      if (const auto replacement = map_.find(cluster)) {
-        modified = true;
-        replace(cluster, *replacement, changes);
+    if (end - position < 6) {
+      if (const auto replacement = map_.find(s.substr(position, end - position))) {
+        out.replace(position, end, *replacement);
+        position = end;
         continue;
       }
     }
-    for (std::size_t begin = 0; begin < cluster.size();) {
-      std::size_t next = begin;
-      const char32_t character = utf8::next(cluster, next);
-      const std::string_view part = cluster.substr(begin, next - begin);
-      if (const auto replacement = map_.find(part)) {
-        modified = true;
-        replace(part, *replacement, changes);
+    while (position < end) {
+      std::size_t next = position;
+      utf8::next(s, next);
+      if (const auto replacement = map_.find(s.substr(position, next - position))) {
+        out.replace(position, next, *replacement);
       } else {
-        changes.push_back({character, 0});
+        out.keep(position, next);
       }
-      begin = next;
+      position = next;
     }
   }
-  if (modified) text.transform(changes);
+  out.finish();
 }
 
 }  // namespace

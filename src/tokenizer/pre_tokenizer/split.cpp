@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tokenizer/json.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizer.hpp"
 
@@ -62,7 +64,8 @@ void split_word(Span word, const std::vector<Span>& matches, SplitBehavior behav
     at = match.end;
   }
   if (at != word.end) joiner.piece({at, word.end}, invert);
-  std::erase_if(out, [&, i = std::size_t{0}](const Span& span) mutable { return i++ >= first && span.begin == span.end; });
+  const auto is_empty = [](const Span& span) { return span.begin == span.end; };
+  out.erase(std::remove_if(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), is_empty), out.end());
 }
 
 }  // namespace mha::tokenizer
