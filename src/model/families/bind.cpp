@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -310,7 +311,7 @@ LayerWeights Binder::layer(std::size_t number) {
     if (d.position_to_content) a.position_query = linear(in_layer(n_.position_query), d_query, c_.d_model, true);
   }
   const std::size_t buckets = std::max(c_.position.relative_table_rows, c_.position.relative_buckets);
-  if (c_.position.relative_bias_per_layer) a.relative_bias = weight(in_layer(n_.relative_bias), {buckets, c_.n_heads});
+  if (c_.position.relative_bias_per_layer) a.relative_bias = weight(in_layer(n_.layer_relative_bias), {buckets, c_.n_heads});
   layer.feed_forward = feed_forward();
   return layer;
 }
@@ -463,6 +464,43 @@ std::vector<Task> tasks_of(const FamilyModel& family, const WeightSource& source
     if (has_arrays(family, task, source)) tasks.push_back(task);
   }
   return tasks;
+}
+
+namespace {
+
+/// Weights that are in memory, under their mha-json names.
+class NamedWeights final : public WeightSource {
+ public:
+  explicit NamedWeights(const Weights& weights) {
+    for (const auto& [name, weight] : named_weights(weights)) {
+      views_.emplace(name, &weight->view);
+      if (weight->scale.data != nullptr) views_.emplace(name + ".scale", &weight->scale);
+    }
+  }
+  const TensorView* find(std::string_view name) const override {
+    auto it = views_.find(name);
+    return it == views_.end() ? nullptr : it->second;
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, view] : views_) names.push_back(name);
+    return names;
+  }
+  std::shared_ptr<const void> owner() const override { return nullptr; }
+  std::string place(std::string_view) const override { return "weights"; }
+
+ private:
+  std::map<std::string, const TensorView*, std::less<>> views_;
+};
+
+}  // namespace
+
+void check_weights(const ModelConfig& config, const Weights& weights) {
+  FamilyModel model;
+  model.config = config;
+  model.names = kMhaJson.names;
+  std::vector<std::string> unused;
+  bind_weights(model, NamedWeights(weights), unused);
 }
 
 std::vector<std::pair<std::string, const Weight*>> named_weights(const Weights& w) {

@@ -42,6 +42,7 @@ struct WeightNames {
   /// Instead of in and gate: both, one after the other; the gate is the branch that gets the activation.
   std::string_view packed_gate_in{}, packed_in_gate{};
 
+  std::string_view layer_relative_bias{};  ///< where each layer has its own table (UMT5)
   std::string_view final_norm{}, relative_bias{}, relative_table{}, relative_norm{}, convolution{}, convolution_norm{}, pooler{};
 };
 
@@ -112,6 +113,9 @@ HeadWeights bind_head(const FamilyModel& family, Task task, const Weights& weigh
 nlohmann::json config_to_json(const ModelConfig& config);
 /// Every array that is present, under its mha-json name (without `.scale` arrays), in the order of the forward pass.
 std::vector<std::pair<std::string, const Weight*>> named_weights(const Weights& weights);
+
+/// Throws Error{model} where an array that the configuration needs is absent or has another shape or type.
+void check_weights(const ModelConfig& config, const Weights& weights);
 
 /// The block of BERT (Devlin et al. 2018), which many families share: post-norm, biases, embedding norm, GELU. Reads
 /// the keys that they spell alike: sizes, layer_norm_eps, pad_token_id, and refuses decoders.

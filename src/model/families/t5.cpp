@@ -56,7 +56,6 @@ ModelConfig config_umt5(ConfigReader& read) {
 
 void adapt(ConfigReader&, const ModelConfig& c, WeightNames& names, HeadTable&) {
   names.feed_forward_in = c.gated() ? "layer.1.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi";
-  if (c.position.relative_bias_per_layer) names.relative_bias = "layer.0.SelfAttention.relative_attention_bias";
 }
 
 const WeightNames kNames{
@@ -71,6 +70,7 @@ const WeightNames kNames{
     .feed_forward_gate = "layer.1.DenseReluDense.wi_0",
     .feed_forward_out = "layer.1.DenseReluDense.wo",
     .feed_forward_norm = "layer.1.layer_norm",
+    .layer_relative_bias = "layer.0.SelfAttention.relative_attention_bias",
     .final_norm = "encoder.final_layer_norm",
     .relative_bias = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
 };
