@@ -20,11 +20,11 @@ enum OptionGroup : unsigned {
   kAblation = 1U << 5,     ///< --ablate
   kOutput = 1U << 6,       ///< --format, --digits, -o
   kParts = 1U << 7,        ///< --with, --offsets
-  kTokenize = 1U << 8,     ///< --decode, --count, --stride
+  kDecoding = 1U << 8,     ///< --decode, --count, --stride
   kMatrix = 1U << 9,       ///< --matrix
-  kBench = 1U << 10,
-  kConvert = 1U << 11,
-  kInit = 1U << 12,
+  kMeasuring = 1U << 10,   ///< --batch, --tokens, --runs
+  kConverting = 1U << 11,  ///< --to, --weights, -o
+  kFresh = 1U << 12,       ///< --d-model, --heads, …
 };
 
 /// One command: what help says about it, which options it takes, and what it does.

@@ -248,14 +248,14 @@ OptionList global_options(Options& options) {
 
 OptionList command_options(const Command& command, Options& options) {
   OptionList list;
-  if (command.has(kTokenize)) declare_tokenize(list, options.tokenize);
+  if (command.has(kDecoding)) declare_tokenize(list, options.tokenize);
   if (command.has(kMatrix)) {
     list.group("Similarity");
     list.flag("--matrix", "compare every input with every other", [&] { options.matrix = true; });
   }
-  if (command.has(kBench)) declare_bench(list, options.bench);
-  if (command.has(kConvert)) declare_convert(list, options.model);
-  if (command.has(kInit)) declare_init(list, options.model);
+  if (command.has(kMeasuring)) declare_bench(list, options.bench);
+  if (command.has(kConverting)) declare_convert(list, options.model);
+  if (command.has(kFresh)) declare_init(list, options.model);
   if (command.has(kSelection)) declare_selection(list, options.encoding);
   if (command.has(kAblation)) {
     list.group("Heads");

@@ -44,10 +44,11 @@ __attribute__((target("avx512f"))) Work multiply_add_512() {
   const __m512 factor = _mm512_set1_ps(0.999F);
   const __m512 term = _mm512_set1_ps(0.001F);
   for (std::size_t step = 0; step < kSteps; ++step) {
+#pragma GCC unroll 12
     for (int i = 0; i < kChains; ++i) sums[i] = _mm512_fmadd_ps(sums[i], factor, term);
   }
   float used = 0;
-  for (int i = 0; i < kChains; ++i) used += _mm512_reduce_add_ps(sums[i]);
+  for (int i = 0; i < kChains; ++i) used += _mm512_cvtss_f32(sums[i]);
   return {2.0 * 16 * kChains * static_cast<double>(kSteps), used};
 }
 
@@ -57,6 +58,7 @@ __attribute__((target("avx2,fma"))) Work multiply_add_256() {
   const __m256 factor = _mm256_set1_ps(0.999F);
   const __m256 term = _mm256_set1_ps(0.001F);
   for (std::size_t step = 0; step < kSteps; ++step) {
+#pragma GCC unroll 12
     for (int i = 0; i < kChains; ++i) sums[i] = _mm256_fmadd_ps(sums[i], factor, term);
   }
   float used = 0;
@@ -70,6 +72,7 @@ Work multiply_add_128() {
   Vector sums[kChains];
   for (int i = 0; i < kChains; ++i) sums[i] = Vector{} + static_cast<float>(i);
   for (std::size_t step = 0; step < kSteps; ++step) {
+#pragma GCC unroll 12
     for (int i = 0; i < kChains; ++i) sums[i] = sums[i] * 0.999F + 0.001F;
   }
   float used = 0;

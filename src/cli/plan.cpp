@@ -35,7 +35,7 @@ Parts single_array(RecordKind kind, const std::optional<Parts>& asked, Format fo
   bool Parts::*chosen = &Parts::embedding;
   if (kind == RecordKind::encode) chosen = &Parts::last_hidden_state;
   if (kind == RecordKind::attention) chosen = &Parts::attentions;
-  if (asked && !(*asked).*chosen) {
+  if (asked && !((*asked).*chosen)) {
     std::size_t count = 0;
     for (bool Parts::*array : kArrays) {
       if (!((*asked).*array)) continue;

@@ -304,7 +304,7 @@ const Command kBench{
     .about = "Measures warm forward passes over random ids of full length, for a grid of shapes or for one, and with --input "
              "a file end to end (tokenise, encode, pool). The peak is measured in the same run.",
     .examples = {"mha-cli bench", "mha-cli bench --batch 32 --tokens 128 --runs 20 --format json", "mha-cli bench -i lines.txt"},
-    .groups = kModel | kInputs | kTokenizing | kBench | kOutput,
+    .groups = kModel | kInputs | kTokenizing | kMeasuring | kOutput,
     .formats = {Format::table, Format::json},
     .run = run,
 };

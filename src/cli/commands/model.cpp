@@ -311,7 +311,7 @@ const Command kModelConvert{
     .about = "Writes a model as safetensors folder or as one readable JSON file, with other numbers if asked.",
     .examples = {"mha-cli model convert two-heads --to json -o two-heads.json",
                  "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --weights int8 -o minilm-int8"},
-    .groups = kConvert,
+    .groups = kConverting,
     .run = convert,
 };
 
@@ -321,7 +321,7 @@ const Command kModelInit{
     .about = "Writes an encoder of the 2017 kind with random weights, to teach or to train: sinusoidal positions, norm "
              "behind each residual, relu. The same seed gives the same bytes on every machine.",
     .examples = {"mha-cli model init --words words.txt --d-model 64 --heads 4 --layers 2 -o small.json"},
-    .groups = kInit,
+    .groups = kFresh,
     .run = init,
 };
 

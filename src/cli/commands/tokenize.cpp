@@ -97,7 +97,7 @@ const Command kTokenize{
     .about = "Prints how a text is cut into tokens. Needs only a tokenizer: a folder without weights is enough.",
     .examples = {"mha-cli tokenize \"I led a team that built a scalable API.\"",
                  "mha-cli tokenize --format ids -i lines.txt", "mha-cli tokenize --decode \"101 2016 2003 102\""},
-    .groups = kInputs | kTokenizing | kTokenize | kParts | kOutput,
+    .groups = kInputs | kTokenizing | kDecoding | kParts | kOutput,
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv, Format::ids},
     .run = run,
 };
