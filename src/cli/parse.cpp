@@ -37,6 +37,7 @@ void attach(CLI::App& app, const OptionList& list) {
       };
       app.add_option_function<std::vector<std::string>>(spec.names, set_all, spec.help)
           ->expected(1)
+          ->allow_extra_args(false)
           ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     }
   }
