@@ -7,6 +7,7 @@
 #include "cli/log.hpp"
 #include "cli/options.hpp"
 #include "mha/core/error.hpp"
+#include "io/process.hpp"
 #include "mha/io/output_stream.hpp"
 
 namespace {
@@ -56,6 +57,8 @@ int report(int argc, char** argv, std::string_view message, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  mha::guard_standard_streams();
+  mha::install_signal_cleanup();
   try {
     return run(argc, argv);
   } catch (const mha::ReaderGone&) {

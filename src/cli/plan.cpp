@@ -66,6 +66,11 @@ Parts parts_for(RecordKind kind, Format format, const std::optional<Parts>& aske
   return parts;
 }
 
+bool holds_one_input(Format format, RecordKind kind) {
+  if (format == Format::npy) return kind != RecordKind::embed;
+  return format == Format::html || format == Format::svg || format == Format::png;
+}
+
 std::string names_of(const std::map<std::string, std::string>& prompts) {
   if (prompts.empty()) return "none";
   std::string list;
@@ -98,6 +103,10 @@ std::string choose_prompt(const Options& options, RecordKind kind, const Sentenc
 
 void plan_common(Plan& plan, const Options& options, RecordKind kind, const SentenceConfig& sentence) {
   plan.format = options.output.format == Format::automatic ? options.command->formats[0] : options.output.format;
+  if (options.input.texts.size() > 1 && holds_one_input(plan.format, kind)) {
+    throw_usage("--format " + std::string(format_name(plan.format)) + ": expected one input, got " +
+                std::to_string(options.input.texts.size()));
+  }
   RecordSchema& schema = plan.schema;
   schema.kind = kind;
   schema.parts = parts_for(kind, plan.format, options.output.parts);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "cli/formats.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
 #include "cli/source.hpp"
@@ -107,9 +106,7 @@ int OutputSink::finish() {
 }
 
 std::unique_ptr<OutputStream> open_output(const Options& options) {
-  auto out = std::make_unique<OutputStream>(options.output.file.empty() ? "-" : options.output.file);
-  remove_when_interrupted(out->temporary());
-  return out;
+  return std::make_unique<OutputStream>(options.output.file.empty() ? "-" : options.output.file);
 }
 
 bool stops_at_bad(const Options& options) {

@@ -56,7 +56,7 @@ class OutputSink : public RecordSink {
   std::chrono::steady_clock::time_point shown_;
 };
 
-/// Opens `-o`, which fails at once where it cannot be written; it is removed when the program is interrupted.
+/// Opens `-o` or standard output; fails at once where it cannot be written.
 std::unique_ptr<OutputStream> open_output(const Options& options);
 
 /// Whether a bad input ends the run.

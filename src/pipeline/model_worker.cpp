@@ -24,16 +24,24 @@ std::size_t prompt_tokens(const ModelWork& work) {
   return encoding.size() - (ends_special ? 1 : 0);
 }
 
+// Less work than this is done before another thread has started or woken up.
+constexpr std::size_t kOperationsWorthThreads = 10'000'000;
+
+std::size_t operations_a_row(const ModelConfig& config) {
+  return 2 * config.n_layers * config.d_model * (4 * config.n_heads * config.d_head + 2 * config.d_ff);
+}
+
 class ModelWorker : public RecordWorker {
  public:
   ModelWorker(const ModelWork& work, std::size_t prompt_length, Executor* executor)
-      : work_(work), prompt_length_(prompt_length), workspace_(executor) {
+      : work_(work), prompt_length_(prompt_length), team_(executor), alone_(nullptr) {
     const auto& pooling = work.sentence.pooling;
     needs_pooler_ = work.parts.embedding && std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) != pooling.end();
     if (work.encoder == nullptr) return;
     const ModelConfig& config = work.encoder->config();
     const std::size_t heads = work.wanted.attention_heads.empty() ? config.n_heads : work.wanted.attention_heads.size();
     maps_ = work.parts.attentions ? work.wanted.attention_layers.size() * heads : 0;
+    rows_worth_threads_ = kOperationsWorthThreads / std::max<std::size_t>(operations_a_row(config), 1);
     rows_ = (work.parts.last_hidden_state ? 1 : 0) + (work.parts.hidden_states ? config.n_layers + 1 : 0);
   }
 
@@ -72,10 +80,11 @@ class ModelWorker : public RecordWorker {
     }
     if (ids_.empty() || !needs_forward()) return;
     const Batch inputs{ids_, types_, row_begin_};
-    const ConstMatrix hidden = work_.encoder->forward(inputs, workspace_, work_.wanted, captures() ? &captured_ : nullptr);
+    Workspace& workspace = ids_.size() < rows_worth_threads_ ? alone_ : team_;
+    const ConstMatrix hidden = work_.encoder->forward(inputs, workspace, work_.wanted, captures() ? &captured_ : nullptr);
     if (needs_pooler_) {
       pooled_.resize(inputs.inputs() * d_model);
-      work_.encoder->pooler_output(inputs, hidden, {pooled_.data(), inputs.inputs(), d_model}, workspace_);
+      work_.encoder->pooler_output(inputs, hidden, {pooled_.data(), inputs.inputs(), d_model}, workspace);
     }
     std::size_t input = 0;
     for (Record* record : batch) {
@@ -123,7 +132,9 @@ class ModelWorker : public RecordWorker {
   const ModelWork& work_;
   std::size_t prompt_length_;
   TokenizerScratch scratch_;
-  Workspace workspace_;
+  Workspace team_;
+  Workspace alone_;
+  std::size_t rows_worth_threads_ = 0;
   Captured captured_;
   bool needs_pooler_ = false;
   std::size_t maps_ = 0;  // attention maps of a record
