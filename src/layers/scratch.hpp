@@ -41,6 +41,7 @@ struct Scratch {
   FloatBuffer layer_input;  ///< [N, d_model], convolution only
   FloatBuffer unfolded;  ///< [N, kernel · d_model], convolution only
   FloatBuffer heads;     ///< rows gathered for a pooler or a task head
+  FloatBuffer head_dense;
 
   std::uint64_t tables_of = 0;  ///< the encoder that the tables below belong to
   SinusoidalTable sinusoidal;

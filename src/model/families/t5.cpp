@@ -21,7 +21,7 @@ ModelConfig config(ConfigReader& read) {
   c.position.relative_buckets = read.size_or("relative_buckets", {"relative_attention_num_buckets"}, 32, 4);
   c.position.relative_max_distance = read.size_or("relative_max_distance", {"relative_attention_max_distance"}, 128, 2);
   c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
-  read.only("is_decoder", false);
+  read.only_flag("is_decoder", false);
   read.harmless({"num_decoder_layers", "decoder_start_token_id", "n_positions", "dense_act_fn", "is_gated_act", "scale_decoder_outputs"});
   return c;
 }
