@@ -246,7 +246,7 @@ std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, con
   } else {
     open_folder(*model);
   }
-  check_sentence_widths(model->sentence, model->family.config.d_model);
+  check_sentence_widths(model->sentence, model->family.config.d_model, model->files->origin());
   add_decisions(model->decisions, model->family.decisions);
   add_decisions(model->decisions, model->sentence.decisions);
   decide_max_length(*model, options);

@@ -332,7 +332,7 @@ SentenceModules read_sentence_modules(const FileSet& files) {
   return out;
 }
 
-void check_sentence_widths(const SentenceModules& modules, std::size_t d_model) {
+void check_sentence_widths(const SentenceModules& modules, std::size_t d_model, const std::string& origin) {
   if (modules.pooled_width && *modules.pooled_width != d_model) {
     throw_model("pooling: " + modules.pooled_width_from + ": expected the model's width " + std::to_string(d_model) +
                 ", got " + std::to_string(*modules.pooled_width));
@@ -340,7 +340,7 @@ void check_sentence_widths(const SentenceModules& modules, std::size_t d_model) 
   std::size_t width = d_model * modules.config.pooling.size();
   for (const DenseModule& dense : modules.config.dense) {
     if (dense.in != width) {
-      throw_model("dense module: " + dense.folder + "/config.json: in_features: expected " + std::to_string(width) +
+      throw_model("dense module: " + origin + "/" + dense.folder + ": inputs: expected " + std::to_string(width) +
                   ", what the module before gives, got " + std::to_string(dense.in));
     }
     width = dense.out;

@@ -31,8 +31,8 @@ struct SentenceModules {
 /// Errors: model, naming file and key; a module, mode, activation or setting that is not implemented is one of them.
 SentenceModules read_sentence_modules(const FileSet& files);
 
-/// Checks that pooling and dense modules fit a model of that width. Errors: model.
-void check_sentence_widths(const SentenceModules& modules, std::size_t d_model);
+/// Checks that pooling and dense modules fit a model of that width; `origin` names the model. Errors: model.
+void check_sentence_widths(const SentenceModules& modules, std::size_t d_model, const std::string& origin);
 
 /// Finds `PREFIXweight` and `PREFIXbias` of a dense module. Errors: model.
 void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix);

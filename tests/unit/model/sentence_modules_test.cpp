@@ -97,10 +97,10 @@ TEST_CASE("modules are read in both dialects and in their order") {
   CHECK(modules.config.dense[0].normalize_input);
   CHECK(modules.config.dense[0].activation == mha::Activation::none);
   CHECK_FALSE(modules.config.normalize);
-  CHECK_NOTHROW(mha::check_sentence_widths(modules, 8));
-  CHECK_THAT(error_of(ErrorKind::model, [&] { mha::check_sentence_widths(modules, 9); }), Contains("9") && Contains("got 8"));
+  CHECK_NOTHROW(mha::check_sentence_widths(modules, 8, "m"));
+  CHECK_THAT(error_of(ErrorKind::model, [&] { mha::check_sentence_widths(modules, 9, "m"); }), Contains("9") && Contains("got 8"));
   files["3_D/config.json"] = R"({"in_features": 9, "out_features": 5})";
-  CHECK_THAT(error_of(ErrorKind::model, [&] { mha::check_sentence_widths(read(files), 8); }), Contains("in_features"));
+  CHECK_THAT(error_of(ErrorKind::model, [&] { mha::check_sentence_widths(read(files), 8, "m"); }), Contains("m/3_D"));
 }
 
 TEST_CASE("a module that is not implemented is refused by name, never skipped") {
