@@ -114,7 +114,8 @@ TEST_CASE("a model without readable weights says what it has and what to do") {
 
 TEST_CASE("the encoder may lie in a folder of its own") {
   Folder folder;
-  folder.with("modules.json", R"([{"type": "sentence_transformers.models.Transformer", "path": "0_Transformer"},
+  folder
+      .with("modules.json", R"([{"type": "sentence_transformers.models.Transformer", "path": "0_Transformer"},
                                   {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}])")
       .with("1_Pooling/config.json", R"({"word_embedding_dimension": 8, "pooling_mode_cls_token": true})")
       .with("0_Transformer/config.json", kBert)

@@ -61,13 +61,16 @@ std::string sentence_folder(const TemporaryFolder& folder) {
     {"type": "sentence_transformers.models.Dense", "path": "2_Dense"},
     {"type": "sentence_transformers.models.Normalize", "path": "3_Normalize"}])");
   folder.write("st/1_Pooling/config.json", R"({"pooling_mode": ["max", "mean"], "include_prompt": false})");
-  folder.write("st/2_Dense/config.json", R"({"in_features": 16, "out_features": 3, "activation_function": "torch.nn.modules.activation.Tanh"})");
-  folder.write("st/config_sentence_transformers.json", R"({"prompts": {"query": "she is "}, "default_prompt_name": "query"})");
+  folder.write("st/2_Dense/config.json",
+               R"({"in_features": 16, "out_features": 3, "activation_function": "torch.nn.modules.activation.Tanh"})");
+  folder.write("st/config_sentence_transformers.json",
+               R"({"prompts": {"query": "she is "}, "default_prompt_name": "query"})");
   folder.write("st/sentence_bert_config.json", R"({"max_seq_length": 9})");
   std::vector<float> weight(48);
   for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = 0.1F * static_cast<float>(i % 7) - 0.25F;
   const std::vector<float> bias{0.5F, -0.25F, 0};
-  const std::string header = R"({"linear.weight":{"dtype":"F32","shape":[3,16],"data_offsets":[0,192]},"linear.bias":{"dtype":"F32","shape":[3],"data_offsets":[192,204]}})";
+  const std::string header =
+      R"({"linear.weight":{"dtype":"F32","shape":[3,16],"data_offsets":[0,192]},"linear.bias":{"dtype":"F32","shape":[3],"data_offsets":[192,204]}})";
   std::string file;
   for (unsigned shift = 0; shift < 64; shift += 8) file += static_cast<char>((header.size() >> shift) & 255);
   file += header;
@@ -165,10 +168,18 @@ TEST_CASE("a conversion that fails leaves nothing behind, and none overwrites a 
   const TemporaryFolder folder;
   const std::string source = sentence_folder(folder);
   const auto location = find_model(source, {});
-  CHECK_FALSE(error_of(ErrorKind::output, [&] { mha::convert_model(location, {ModelFormat::json, "", (folder / "no/x.json").string()}); }).empty());
-  CHECK_FALSE(error_of(ErrorKind::output, [&] { mha::convert_model(location, {ModelFormat::safetensors, "", source}); }).empty());
-  CHECK_FALSE(error_of(ErrorKind::usage, [&] { mha::convert_model(location, {ModelFormat::json, "int8", (folder / "x").string()}); }).empty());
-  CHECK_FALSE(error_of(ErrorKind::usage, [&] { mha::convert_model(location, {ModelFormat::safetensors, "f8", (folder / "x").string()}); }).empty());
+  CHECK_FALSE(error_of(ErrorKind::output, [&] {
+                mha::convert_model(location, {ModelFormat::json, "", (folder / "no/x.json").string()});
+              }).empty());
+  CHECK_FALSE(error_of(ErrorKind::output, [&] {
+                mha::convert_model(location, {ModelFormat::safetensors, "", source});
+              }).empty());
+  CHECK_FALSE(error_of(ErrorKind::usage, [&] {
+                mha::convert_model(location, {ModelFormat::json, "int8", (folder / "x").string()});
+              }).empty());
+  CHECK_FALSE(error_of(ErrorKind::usage, [&] {
+                mha::convert_model(location, {ModelFormat::safetensors, "f8", (folder / "x").string()});
+              }).empty());
   std::size_t entries = 0;
   for (const auto& entry : fs::directory_iterator(folder.path())) entries += entry.path().empty() ? 0 : 1;
   CHECK(entries == 1);
@@ -179,7 +190,8 @@ TEST_CASE("verify finds nothing wrong with a sound model and says what it can do
   const ModelReport report = mha::verify_model(find_model(sentence_folder(folder), {}), {});
   CHECK(all(report.problems).empty());
   CHECK_THAT(all(report.abilities), Contains("token vectors of width 8") && Contains("2 layers × 2 heads") &&
-                                        Contains("sentence vectors of width 3 (max+mean, l2)") && Contains("prompts: query"));
+                                        Contains("sentence vectors of width 3 (max+mean, l2)") &&
+                                        Contains("prompts: query"));
   CHECK(report.files.size() >= 8);
   CHECK(mha::verify_model(find_model("two-heads", {}), {}).problems.empty());
 }
@@ -198,7 +210,8 @@ TEST_CASE("verify lists everything that is wrong, not the first thing") {
     fs::remove(folder / "st/2_Dense/model.safetensors");
     const std::string problems = all(mha::verify_model(find_model(path, {}), {}).problems);
     CHECK_THAT(problems, Contains("layers.0.feed_forward.in.weight") && Contains("layers.1.feed_forward.out.weight") &&
-                             Contains("layers.2.attention.query.weight") && Contains("tokenizer.json") && Contains("2_Dense"));
+                             Contains("layers.2.attention.query.weight") && Contains("tokenizer.json") &&
+                             Contains("2_Dense"));
   }
   SECTION("a cut-off weight file beside a broken config") {
     folder.write("st/model.safetensors", weights.substr(0, weights.size() - 1));

@@ -1,5 +1,5 @@
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -44,7 +44,8 @@ Run run(const mha::Model& model, const std::string& text) {
   mha::Wanted wanted;
   wanted.attention_layers = {0};
   wanted.stages_of_layer = 0;
-  model.encoder().forward({out.encoding.input_ids, out.encoding.token_type_ids, rows}, workspace, wanted, &out.captured);
+  model.encoder().forward({out.encoding.input_ids, out.encoding.token_type_ids, rows}, workspace, wanted,
+                          &out.captured);
   return out;
 }
 
@@ -128,6 +129,7 @@ TEST_CASE("the built-in model is the file of the repository, and info says what 
   CHECK(config["residual"] == false);
   CHECK(config["n_heads"] == 2);
   bool says_pooling = false;
-  for (const mha::Decision& decision : info.decisions) says_pooling |= decision.what == "pooling" && decision.value == "mean";
+  for (const mha::Decision& decision : info.decisions)
+    says_pooling |= decision.what == "pooling" && decision.value == "mean";
   CHECK(says_pooling);
 }
