@@ -13,42 +13,47 @@ HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE V32 Relu(F32 d, V32 x) { return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x); }
+template <class D, class V>
+HWY_INLINE V Relu(D d, V x) { return IfThenElse(Lt(x, Zero(d)), Zero(d), x); }
 
-HWY_INLINE V32 ReluSquared(F32 d, V32 x) {
-  const V32 positive = Relu(d, x);
-  return hn::Mul(positive, positive);
+template <class D, class V>
+HWY_INLINE V ReluSquared(D d, V x) {
+  const V positive = Relu(d, x);
+  return Mul(positive, positive);
 }
 
-HWY_INLINE V32 Silu(F32 d, V32 x) { return SigmoidProduct(d, x, x, hn::Zero(d)); }
+template <class D, class V>
+HWY_INLINE V Silu(D d, V x) { return SigmoidProduct(d, x, x, Zero(d)); }
 
-HWY_INLINE V32 QuickGelu(F32 d, V32 x) {
+template <class D, class V>
+HWY_INLINE V QuickGelu(D d, V x) {
   // Beyond |x| = 60 the sigmoid is 0 or 1 in float32.
-  const V32 slope = hn::Set(d, 1.702F);
-  const V32 bounded = hn::Max(hn::Set(d, -60.0F), hn::Min(hn::Set(d, 60.0F), x));
-  const V32 z = hn::Mul(bounded, slope);
-  return SigmoidProduct(d, x, z, hn::MulSub(bounded, slope, z));
+  const V slope = Set(d, 1.702F);
+  const V bounded = Max(Set(d, -60.0F), Min(Set(d, 60.0F), x));
+  const V z = Mul(bounded, slope);
+  return SigmoidProduct(d, x, z, MulSub(bounded, slope, z));
 }
 
-HWY_INLINE V32 GeluTanh(F32 d, V32 x) {
+template <class D, class V>
+HWY_INLINE V GeluTanh(D d, V x) {
   // x/2·(1 + tanh u) = x·σ(2u). Beyond |x| = 20 the sigmoid is 0 or 1 in float32, and x³ must not overflow.
-  const V32 bounded = hn::Max(hn::Set(d, -20.0F), hn::Min(hn::Set(d, 20.0F), x));
-  const V32 cubic = hn::MulAdd(hn::Mul(bounded, bounded), hn::Set(d, 0.0713548163F), hn::Set(d, 1.59576912F));
-  return SigmoidProduct(d, x, hn::Mul(bounded, cubic), hn::Zero(d));
+  const V bounded = Max(Set(d, -20.0F), Min(Set(d, 20.0F), x));
+  const V cubic = MulAdd(Mul(bounded, bounded), Set(d, 0.0713548163F), Set(d, 1.59576912F));
+  return SigmoidProduct(d, x, Mul(bounded, cubic), Zero(d));
 }
 
 /// Calls `use` with the function of one vector; the switch stands outside the loop.
 template <class Use>
 HWY_INLINE void WithActivation(Activation activation, const Use& use) {
   switch (activation) {
-    case Activation::none: return use([](F32, V32 x) { return x; });
-    case Activation::relu: return use([](F32 d, V32 x) { return Relu(d, x); });
-    case Activation::gelu: return use([](F32 d, V32 x) { return Gelu(d, x); });
-    case Activation::gelu_tanh: return use([](F32 d, V32 x) { return GeluTanh(d, x); });
-    case Activation::quick_gelu: return use([](F32 d, V32 x) { return QuickGelu(d, x); });
-    case Activation::silu: return use([](F32 d, V32 x) { return Silu(d, x); });
-    case Activation::tanh: return use([](F32 d, V32 x) { return Tanh(d, x); });
-    case Activation::relu_squared: return use([](F32 d, V32 x) { return ReluSquared(d, x); });
+    case Activation::none: return use([](auto, const auto& x) { return x; });
+    case Activation::relu: return use([](auto d, const auto& x) { return Relu(d, x); });
+    case Activation::gelu: return use([](auto d, const auto& x) { return Gelu(d, x); });
+    case Activation::gelu_tanh: return use([](auto d, const auto& x) { return GeluTanh(d, x); });
+    case Activation::quick_gelu: return use([](auto d, const auto& x) { return QuickGelu(d, x); });
+    case Activation::silu: return use([](auto d, const auto& x) { return Silu(d, x); });
+    case Activation::tanh: return use([](auto d, const auto& x) { return Tanh(d, x); });
+    case Activation::relu_squared: return use([](auto d, const auto& x) { return ReluSquared(d, x); });
   }
 }
 

@@ -188,9 +188,13 @@ void ConvertRows(ConstMatrix x, const native::Operand& operand, std::size_t cols
   for (std::size_t r = 0; r < x.rows; ++r) {
     const float* from = x.row(r);
     std::byte* to = operand.data + r * operand.stride;
-    for (std::size_t c = 0; c < cols; c += kLanes) {
+    std::size_t c = 0;
+    for (; c + kLanes <= x.cols; c += kLanes) {
+      StoreParts<Planes>(_mm512_loadu_ps(from + c), to + c * sizeof(std::uint16_t), operand.plane);
+    }
+    for (; c < cols; c += kLanes) {
       const std::size_t left = x.cols > c ? x.cols - c : 0;
-      const auto mask = static_cast<__mmask16>(left >= kLanes ? 0xFFFFU : (1U << left) - 1U);
+      const auto mask = static_cast<__mmask16>((1U << left) - 1U);
       StoreParts<Planes>(_mm512_maskz_loadu_ps(mask, from + c), to + c * sizeof(std::uint16_t), operand.plane);
     }
   }
