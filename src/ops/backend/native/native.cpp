@@ -4,6 +4,7 @@
 
 #include "mha/core/error.hpp"
 #include "ops/attention.hpp"
+#include "ops/backend/native/attention_amx.hpp"
 #include "ops/backend/native/engine.hpp"
 #include "ops/cpu.hpp"
 
@@ -280,8 +281,9 @@ class NativeBackend final : public Backend {
     });
   }
 
-  void attention(const AttentionCall& call, Precision, Executor* executor) const override {
+  void attention(const AttentionCall& call, Precision precision, Executor* executor) const override {
     check_attention(call);
+    if (native::has_attention_amx(precision)) return native::attention_amx(call, precision, executor);
     attention_f32(call, executor);
   }
 };
