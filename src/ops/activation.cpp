@@ -12,13 +12,13 @@ namespace HWY_NAMESPACE {
 
 void Activate(Activation activation, float* x, std::size_t count) {
   if (activation == Activation::none) return;
-  WithActivation(activation, [&](const auto& function) {
+  WithActivation(activation, false, [&](const auto& function) {
     TransformWide(x, count, [&](auto d, auto load, std::size_t i) { return function(d, load(x + i)); });
   });
 }
 
 void ActivateGated(Activation activation, float* x, const float* gate, std::size_t count) {
-  WithActivation(activation, [&](const auto& function) {
+  WithActivation(activation, false, [&](const auto& function) {
     TransformWide(x, count, [&](auto d, auto load, std::size_t i) { return Mul(function(d, load(x + i)), load(gate + i)); });
   });
 }
