@@ -453,7 +453,9 @@ std::shared_ptr<Model> make_bpe(const JsonValue& value) {
       merge.error("expected tokens of the vocabulary, got \"" + missing + "\"");
     }
   }
-  return std::make_shared<Bpe>(std::move(parts));
+  return make_bpe(std::move(parts));
 }
+
+std::shared_ptr<Model> make_bpe(BpeParts parts) { return std::make_shared<Bpe>(std::move(parts)); }
 
 }  // namespace mha::tokenizer
