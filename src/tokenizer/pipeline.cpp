@@ -363,10 +363,22 @@ class Pipeline final : public Tokenizer {
     const std::size_t old = out.tokens.size();
     out.tokens.resize(old + memory.pieces.size());
     Token* token = out.tokens.data() + old;
+    if (!margins_.empty()) note_surfaces(text.text.text(), memory.pieces, out);
     for (const Piece& piece : memory.pieces) {
       *token++ = {piece.id, text.text.origin(piece.begin, piece.end), word + static_cast<std::int32_t>(piece.word)};
     }
     word += static_cast<std::int32_t>(text.words.size());
+  }
+
+  // Unigram's unknown tokens have the text that they stand for, not the unknown piece's (trap 16).
+  void note_surfaces(std::string_view bytes, const std::vector<Piece>& pieces, Sequence& out) const {
+    if (parts_.model->type() != "Unigram") return;
+    const std::size_t first = out.tokens.size() - pieces.size();
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (pieces[i].id != parts_.model->unk_id()) continue;
+      const std::string_view surface = bytes.substr(pieces[i].begin, pieces[i].end - pieces[i].begin);
+      out.matched.emplace_back(static_cast<std::uint32_t>(first + i), margins_of(surface));
+    }
   }
 
   static void resize(Encoding& out, std::size_t size) {

@@ -30,7 +30,9 @@ struct Parts {
 
 std::shared_ptr<const Tokenizer> make_tokenizer(Parts parts);
 
-/// `tokenizer.json`, with what the files beside it add (may be empty).
+/// An entry of `added_tokens`.
+AddedToken added_token_from_json(const JsonValue& value);
+/// The parts of a `tokenizer.json`.
 Parts parts_from_json(const JsonValue& root);
 
 /// Padding as the reference does it, for tests of its goldens: the product batches ragged inputs and pads nothing.

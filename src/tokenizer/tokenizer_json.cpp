@@ -6,9 +6,7 @@
 
 namespace mha {
 namespace tokenizer {
-namespace {
-
-AddedToken added_token(const JsonValue& value) {
+AddedToken added_token_from_json(const JsonValue& value) {
   AddedToken token;
   token.content = value.at("content").as_string();
   token.special = value.bool_or("special", false);
@@ -19,8 +17,6 @@ AddedToken added_token(const JsonValue& value) {
   return token;
 }
 
-}  // namespace
-
 Parts parts_from_json(const JsonValue& root) {
   root.expect_object();
   Parts parts;
@@ -30,7 +26,7 @@ Parts parts_from_json(const JsonValue& root) {
   if (const auto value = root.find("pre_tokenizer")) parts.pre_tokenizer = PreTokenizer::from_json(*value);
   if (const auto value = root.find("decoder")) parts.decoder = Decoder::from_json(*value);
   if (const auto value = root.find("added_tokens")) {
-    for (const JsonValue element : value->elements()) parts.added_tokens.push_back(added_token(element));
+    for (const JsonValue element : value->elements()) parts.added_tokens.push_back(added_token_from_json(element));
   }
   if (const auto value = root.find("post_processor")) {
     const AddedTokens added(parts.added_tokens, parts.model->vocab(), nullptr);

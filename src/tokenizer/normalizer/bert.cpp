@@ -1,5 +1,4 @@
 #include <array>
-#include <optional>
 
 #include "mha/core/utf8.hpp"
 #include "tokenizer/normalizer/lowercase.hpp"
@@ -59,31 +58,22 @@ class BertNormalizer final : public Normalizer {
     const std::uint32_t chinese = chinese_ ? kChinese : 0U;
     const std::uint32_t any = removed | space | chinese;
     std::uint32_t kept = 0;  // everything before is written, or never will be
-    std::optional<std::uint32_t> last;
     bool rewriting = false;
     for (std::size_t at = 0; at < old.size();) {
       const auto begin = static_cast<std::uint32_t>(at);
       const char32_t c = utf8::next(old, at);
       const std::uint32_t flags = unicode::flags(c);
-      if ((flags & any) == 0) {
-        last = begin;
-        continue;
-      }
+      if ((flags & any) == 0) continue;
       const auto end = static_cast<std::uint32_t>(at);
       if (!rewriting) text.begin_rewrite();
       rewriting = true;
       text.copy(kept, begin);
       kept = end;
       if ((flags & removed) != 0) continue;
-      if ((flags & space) != 0) {
-        text.put(U' ', begin);
-      } else {
-        // A space is inserted on either side; it stands for what the character before it stands for.
-        text.put(std::string_view(" "), last ? text.before(*last + 1) : text.before(0));
-        text.copy(begin, end);
-        text.put(U' ', begin);
-      }
-      last = begin;
+      text.put(U' ', begin);
+      if ((flags & chinese) == 0) continue;
+      text.copy(begin, end);
+      text.put(U' ', begin);
     }
     if (!rewriting) return;
     text.copy(kept, static_cast<std::uint32_t>(old.size()));
