@@ -270,6 +270,11 @@ std::shared_ptr<const Tokenizer> json_tokenizer(const std::string& text, const s
   return Tokenizer::from_words(std::move(vocab), fields.flag("lowercase").value_or(false), unk, origin);
 }
 
+std::shared_ptr<const Tokenizer> folder_tokenizer(const FileSet& files) {
+  const FileBytes file = files.open("tokenizer.json");
+  return Tokenizer::from_json(file.text(), file.origin);
+}
+
 void require_room(const Tokenizer& tokenizer, const LoadOptions& options) {
   if (!options.max_length || !options.special_tokens) return;
   if (*options.max_length >= tokenizer.special_count(false)) return;
@@ -282,7 +287,7 @@ void require_room(const Tokenizer& tokenizer, const LoadOptions& options) {
 std::shared_ptr<const Tokenizer> open_tokenizer(const OpenedModel& model, const LoadOptions& options) {
   std::shared_ptr<const Tokenizer> tokenizer;
   if (model.json == nullptr) {
-    tokenizer = Tokenizer::from_files(*model.encoder_files);
+    tokenizer = folder_tokenizer(*model.encoder_files);
   } else {
     const std::string origin = model.files->place(model.config_name) + ": tokenizer";
     if (model.json->tokenizer_json().empty()) throw_model("tokenizer: " + origin + ": expected an object, found none");
