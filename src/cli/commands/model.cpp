@@ -253,9 +253,15 @@ int init(const Options& options, Log&) {
     throw_usage("model init: expected --words FILE or --tokenizer FILE, got " +
                 std::string(asked.words.empty() ? "neither" : "both"));
   }
+  if (asked.d_model % asked.n_heads != 0) {
+    throw_usage("--d-model: expected a multiple of --heads (" + std::to_string(asked.n_heads) + "), got " +
+                std::to_string(asked.d_model));
+  }
   InitOptions init;
   init.config.d_model = asked.d_model;
   init.config.n_heads = asked.n_heads;
+  init.config.n_kv_heads = asked.n_heads;
+  init.config.d_head = asked.d_model / asked.n_heads;
   init.config.n_layers = asked.n_layers;
   init.config.d_ff = asked.d_ff;
   init.config.max_positions = asked.max_positions;
