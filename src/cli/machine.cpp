@@ -98,10 +98,10 @@ std::string cpu_name() {
 }
 
 std::vector<std::string> cpu_features() {
-  constexpr const char* kKnown[] = {"sse4_2",      "avx",      "avx2",         "fma",         "f16c",      "avx512f",
-                                    "avx512bw",    "avx512vl", "avx512_vnni",  "avx512_bf16", "avx512_fp16", "avx_vnni",
-                                    "amx_tile",    "amx_int8", "amx_bf16",     "asimd",       "asimddp",   "bf16",
-                                    "i8mm",        "sve"};
+  constexpr const char* kKnown[] = {"sse4_2",      "avx",      "avx2",     "fma",         "f16c",
+                                    "avx512f",     "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16",
+                                    "avx512_fp16", "avx_vnni", "amx_tile", "amx_int8",    "amx_bf16",
+                                    "asimd",       "asimddp",  "bf16",     "i8mm",        "sve"};
   std::string flags = cpuinfo_field("flags");
   if (flags.empty()) flags = cpuinfo_field("Features");
   std::istringstream words(flags);

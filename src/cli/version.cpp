@@ -12,7 +12,8 @@ std::string version_text() {
     text += "backend " + name + ": " + backend_named(name).description() + '\n';
   }
   const Backend& chosen = backend_named("auto");
-  text += "auto: backend " + std::string(chosen.name()) + ", dtype " + std::string(name_of(chosen.exact_precision())) + '\n';
+  text += "auto: backend " + std::string(chosen.name()) + ", dtype " + std::string(name_of(chosen.exact_precision())) +
+          '\n';
   text += "cpu: " + cpu_name() + '\n';
   text += "cpu features:";
   for (const std::string& feature : cpu_features()) text += ' ' + feature;

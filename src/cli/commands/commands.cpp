@@ -4,7 +4,7 @@ namespace mha::cli {
 
 std::span<const Command* const> commands() {
   static constexpr const Command* kAll[] = {
-      &kEncode,    &kEmbed,     &kAttention,   &kTokenize,     &kSimilarity, &kModelList,
+      &kEncode,    &kEmbed,       &kAttention,    &kTokenize,  &kSimilarity, &kModelList,
       &kModelInfo, &kModelVerify, &kModelConvert, &kModelInit, &kBench,
   };
   return kAll;

@@ -93,8 +93,9 @@ TEST_CASE("a JSON record holds its keys in the documented order, and reads back 
   std::vector<std::string> keys;
   for (const auto& [key, value] : json[0].items()) keys.push_back(key);
   CHECK(keys == std::vector<std::string>{"index", "id", "text", "text_pair", "tokens", "input_ids", "token_type_ids",
-                                         "special_tokens_mask", "offsets", "truncated", "embedding", "last_hidden_state",
-                                         "hidden_states", "attentions", "layers", "heads", "label"});
+                                         "special_tokens_mask", "offsets", "truncated", "embedding",
+                                         "last_hidden_state", "hidden_states", "attentions", "layers", "heads",
+                                         "label"});
   CHECK(json[0]["offsets"].dump() == "[[0,4],[5,8]]");
   CHECK(json[0]["embedding"][0].get<float>() == 0.1F);
   CHECK(json[0]["hidden_states"].dump() == "[[[5,6],[7,8]],[[1,2],[3,4]]]");
@@ -132,7 +133,8 @@ TEST_CASE("csv quotes, tsv escapes, and a number of digits rounds") {
   record.text = "a,\"b\"\n\tc\\";
   record.id = "\"x y\"";
   CHECK(written(mha::csv_formatter(schema), {record}) == "index,id,text,e0,e1\n3,x y,\"a,\"\"b\"\"\n\tc\\\",0,-2\n");
-  CHECK(written(mha::tsv_formatter(schema), {record}) == "index\tid\ttext\te0\te1\n3\tx y\ta,\"b\"\\n\\tc\\\\\t0\t-2\n");
+  CHECK(written(mha::tsv_formatter(schema), {record}) ==
+        "index\tid\ttext\te0\te1\n3\tx y\ta,\"b\"\\n\\tc\\\\\t0\t-2\n");
 }
 
 TEST_CASE("every csv kind has as many fields a row as its header, error rows included") {
@@ -189,14 +191,16 @@ TEST_CASE("npy of a single input takes no second one") {
 
 TEST_CASE("tables keep within their width and show no control character") {
   const auto tokenizer = words();
-  for (const RecordKind kind : {RecordKind::embed, RecordKind::encode, RecordKind::attention, RecordKind::tokenize,
-                                RecordKind::similarity}) {
+  for (const RecordKind kind :
+       {RecordKind::embed, RecordKind::encode, RecordKind::attention, RecordKind::tokenize, RecordKind::similarity}) {
     for (const std::size_t columns : {20U, 40U, 60U, 100U}) {
       RecordSchema schema = schema_of(kind, *tokenizer);
       schema.parts = {true, true, true, true, false, true};
       schema.columns = columns;
       Record record = example();
-      record.text = "caf\u00e9 a\tb \u4e2d\u6587\u4e2d\u6587\u4e2d\u6587\u4e2d\u6587\u4e2d\u6587 \x1b[31m and much more text behind it";
+      record.text =
+          "caf\u00e9 a\tb \u4e2d\u6587\u4e2d\u6587\u4e2d\u6587\u4e2d\u6587\u4e2d\u6587 \x1b[31m and much more text "
+          "behind it";
       record.similarity = {0.5F};
       Record bad = record;
       bad.fail("an error message that is longer than twenty columns");

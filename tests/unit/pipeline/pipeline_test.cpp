@@ -61,7 +61,8 @@ class FakeWorker : public mha::RecordWorker {
       for (const std::int32_t id : record->encoding.input_ids) record->embedding[0] += static_cast<float>(id);
     }
     std::size_t before = largest_;
-    while (batch.size() > 1 && before < tokens && !largest_.compare_exchange_weak(before, tokens)) {}
+    while (batch.size() > 1 && before < tokens && !largest_.compare_exchange_weak(before, tokens)) {
+    }
   }
 
  private:

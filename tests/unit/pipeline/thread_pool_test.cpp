@@ -36,7 +36,11 @@ TEST_CASE("many short runs one after the other lose and repeat no piece") {
 
 TEST_CASE("the first exception of a piece is rethrown, and the pool goes on working") {
   mha::ThreadPool pool(3);
-  CHECK_THROWS_AS(pool.run(10, [](std::size_t i) { if (i == 4) throw std::runtime_error("piece"); }), std::runtime_error);
+  CHECK_THROWS_AS(pool.run(10,
+                           [](std::size_t i) {
+                             if (i == 4) throw std::runtime_error("piece");
+                           }),
+                  std::runtime_error);
   std::atomic<int> done{0};
   pool.run(10, [&](std::size_t) { ++done; });
   CHECK(done == 10);
