@@ -37,5 +37,6 @@ TEST_CASE("rated pairs are read row by row, and a bad row is named") {
   CHECK(pairs[0].second == "two");
   CHECK(pairs[1].first.empty());
   const std::string bad = folder.write("b.tsv", "1\ta\tb\nx\ta\tb\n").string();
-  CHECK_THAT(error_of([&] { mha::cli::read_rated_pairs(bad); }).what(), Contains("b.tsv") && Contains("2"));
+  CHECK_THAT(error_of(mha::ErrorKind::input, [&] { mha::cli::read_rated_pairs(bad); }),
+             Contains("b.tsv") && Contains("2"));
 }

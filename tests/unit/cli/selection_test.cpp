@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cli/choice.hpp"
@@ -32,13 +33,11 @@ TEST_CASE("numbers, ranges and lists choose indices, ascending and once, also fr
 TEST_CASE("what is no list of numbers is refused as it stands, and an index out of range with the range") {
   for (const char* text : {"", ",", "a", "1-", "-", "1,,2", "1-2-3", "1.5", "0x1", " 1", "99999999999999999999"}) {
     INFO(text);
-    const auto error = error_of([&] { parse_ranges(text, "--layer"); });
-    CHECK(error.kind() == ErrorKind::usage);
-    CHECK_THAT(error.what(), Contains("--layer"));
+    CHECK_THAT(error_of(ErrorKind::usage, [&] { parse_ranges(text, "--layer"); }), Contains("--layer"));
   }
-  CHECK_THAT(error_of([] { chosen("6", 6); }).what(), Contains("0 to 5"));
-  CHECK_THAT(error_of([] { chosen("-7", 6); }).what(), Contains("-7"));
-  CHECK_THAT(error_of([] { chosen("2-1", 6); }).what(), Contains("ascends"));
+  CHECK_THAT(error_of(ErrorKind::usage, [] { chosen("6", 6); }), Contains("0 to 5"));
+  CHECK_THAT(error_of(ErrorKind::usage, [] { chosen("-7", 6); }), Contains("-7"));
+  CHECK_THAT(error_of(ErrorKind::usage, [] { chosen("2-1", 6); }), Contains("ascends"));
 }
 
 TEST_CASE("ablated heads are marked by layer and head, with a star for all") {
@@ -49,9 +48,10 @@ TEST_CASE("ablated heads are marked by layer and head, with a star for all") {
   CHECK(mha::cli::resolve_ablated(parse_ablate("*.0-1"), 2, 3) == Marks{1, 1, 0, 1, 1, 0});
   for (const char* text : {"", "1", "1.", ".1", "1.1.1", "a.b", "1.1,"}) {
     INFO(text);
-    CHECK(error_of([&] { parse_ablate(text); }).kind() == ErrorKind::usage);
+    CHECK_THAT(error_of(ErrorKind::usage, [&] { parse_ablate(text); }), Contains("--ablate"));
   }
-  CHECK_THAT(error_of([] { mha::cli::resolve_ablated(parse_ablate("2.0"), 2, 3); }).what(), Contains("--ablate: layer"));
+  CHECK_THAT(error_of(ErrorKind::usage, [] { mha::cli::resolve_ablated(parse_ablate("2.0"), 2, 3); }),
+             Contains("--ablate: layer"));
 }
 
 TEST_CASE("parts are chosen by name, and a wrong one is named with the right ones") {
@@ -60,14 +60,14 @@ TEST_CASE("parts are chosen by name, and a wrong one is named with the right one
   CHECK(parts.hidden_states);
   CHECK_FALSE(parts.tokens);
   CHECK(mha::cli::parse_parts("all").attentions);
-  const auto error = error_of([] { mha::cli::parse_parts("tokens,atentions"); });
-  CHECK_THAT(error.what(), Contains("atentions") && Contains("hidden_states") && Contains("did you mean \"attentions\""));
+  const std::string error = error_of(ErrorKind::usage, [] { mha::cli::parse_parts("tokens,atentions"); });
+  CHECK_THAT(error, Contains("atentions") && Contains("hidden_states") && Contains("did you mean \"attentions\""));
 }
 
 TEST_CASE("counts are whole numbers within their bounds") {
   CHECK(mha::cli::parse_count("--dims", "12", 1) == 12);
   for (const char* text : {"", "0", "-1", "1.5", "two", "1 ", "99999999999999999999"}) {
     INFO(text);
-    CHECK(error_of([&] { mha::cli::parse_count("--dims", text, 1); }).kind() == ErrorKind::usage);
+    CHECK_THAT(error_of(ErrorKind::usage, [&] { mha::cli::parse_count("--dims", text, 1); }), Contains("--dims"));
   }
 }
