@@ -1,7 +1,6 @@
 #include <algorithm>
-#include <cstring>
+#include <vector>
 
-#include "mha/core/numbers.hpp"
 #include "ops/backend/native/engine.hpp"
 #include "ops/cpu.hpp"
 
@@ -32,32 +31,28 @@ void FinishToParts(const float* sums, std::size_t stride, std::size_t rows, std:
   });
 }
 
-/// Middle and low parts of weights that are kept as a high tile (bf16, rounded to nearest) and a tile of the lower
-/// 16 bits of the same float32: value bits = (high << 16) + lower, lower taken as signed.
-/// Steps are stored as [2 high tiles][2 tiles of lower bits] and unfolded to [high][middle][low], two tiles each.
+/// The three parts of weights that are kept as float32, for one step: [2 tiles][16 rows][even, odd input column][16 outputs]
+/// becomes [high][middle][low], two tiles each. Each part is rounded to nearest; what the last one leaves is zero.
 HWY_INLINE void ExpandStep(const std::byte* stored, std::byte* unfolded) {
   constexpr std::size_t kPart = 2 * kTileBytes;
   const __m512i upper_mask = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
   const __m512i half = _mm512_set1_epi32(0x8000);
-  const auto split = [&](__m512i high, __m512i rest, __m512i& middle_bits, __m512i& low_bits) {
-    const __m512 value = _mm512_castsi512_ps(_mm512_add_epi32(high, rest));
-    const __m512 below = _mm512_sub_ps(value, _mm512_castsi512_ps(high));
-    middle_bits = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(below), half), upper_mask);
-    low_bits = _mm512_castps_si512(_mm512_sub_ps(below, _mm512_castsi512_ps(middle_bits)));
+  const auto round_off = [&](__m512& value) {
+    const __m512i part = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(value), half), upper_mask);
+    value = _mm512_sub_ps(value, _mm512_castsi512_ps(part));
+    return part;
   };
+  const auto join = [](__m512i even, __m512i odd) { return _mm512_or_si512(_mm512_srli_epi32(even, 16), odd); };
   for (std::size_t row = 0; row < kPart; row += kTileRow) {
-    const __m512i high = _mm512_load_si512(stored + row);
-    const __m512i rest = _mm512_load_si512(stored + kPart + row);
-    __m512i even_middle;
-    __m512i even_low;
-    __m512i odd_middle;
-    __m512i odd_low;
-    split(_mm512_slli_epi32(high, 16), _mm512_srai_epi32(_mm512_slli_epi32(rest, 16), 16), even_middle, even_low);
-    split(_mm512_and_si512(high, upper_mask), _mm512_srai_epi32(rest, 16), odd_middle, odd_low);
-    _mm512_store_si512(unfolded + row, high);
-    _mm512_store_si512(unfolded + kPart + row, _mm512_or_si512(_mm512_srli_epi32(even_middle, 16), odd_middle));
-    // The low part has at most eight significant bits: its lower half is zero.
-    _mm512_store_si512(unfolded + 2 * kPart + row, _mm512_or_si512(_mm512_srli_epi32(even_low, 16), odd_low));
+    __m512 even = _mm512_load_ps(stored + 2 * row);
+    __m512 odd = _mm512_load_ps(stored + 2 * row + kTileRow);
+    const __m512i high_even = round_off(even);
+    const __m512i high_odd = round_off(odd);
+    _mm512_store_si512(unfolded + row, join(high_even, high_odd));
+    const __m512i middle_even = round_off(even);
+    const __m512i middle_odd = round_off(odd);
+    _mm512_store_si512(unfolded + kPart + row, join(middle_even, middle_odd));
+    _mm512_store_si512(unfolded + 2 * kPart + row, join(_mm512_castps_si512(even), _mm512_castps_si512(odd)));
   }
 }
 
@@ -65,19 +60,23 @@ void ExpandSteps(const std::byte* stored, std::size_t steps, std::byte* unfolded
   for (std::size_t s = 0; s < steps; ++s) ExpandStep(stored + s * kPartsBytes<2>, unfolded + s * kPartsBytes<3>);
 }
 
-/// Unfolds a step while the one before is multiplied: vector units and tiles work side by side, and what is unfolded
-/// stays in the first-level cache. `scratch` holds two steps.
+/// Unfolds and multiplies a few steps at a time, so that what is unfolded stays in the first-level cache. The stored steps
+/// are read from end to end, which the hardware fetches ahead. `scratch` holds kStepsTogether.
+constexpr std::size_t kStepsTogether = 4;
+
 template <bool Two>
 HWY_INLINE void ExpandAndMultiplyTiles(const std::byte* rows, const std::byte* stored, std::size_t steps, std::byte* scratch,
                                        float* sums, std::size_t sums_stride, bool accumulate) {
-  constexpr std::size_t kAheadSteps = 6;
   OpenSums<Two>(sums, sums_stride, accumulate);
-  ExpandStep(stored, scratch);
-  for (std::size_t s = 0; s < steps; ++s) {
-    Prefetch(stored + (s + kAheadSteps) * kPartsBytes<2>, kPartsBytes<2>);
-    if (s + 1 < steps) ExpandStep(stored + (s + 1) * kPartsBytes<2>, scratch + (s + 1) % 2 * kPartsBytes<3>);
+  for (std::size_t first = 0; first < steps; first += kStepsTogether) {
+    const std::size_t last = std::min(first + kStepsTogether, steps);
+    for (std::size_t s = first; s < last; ++s) {
+      ExpandStep(stored + s * kPartsBytes<2>, scratch + (s - first) * kPartsBytes<3>);
+    }
     MemoryBarrier();
-    MultiplyStep<3, Two>(rows + s * kPartsBytes<3>, scratch + s % 2 * kPartsBytes<3>);
+    for (std::size_t s = first; s < last; ++s) {
+      MultiplyStep<3, Two>(rows + s * kPartsBytes<3>, scratch + (s - first) * kPartsBytes<3>);
+    }
     MemoryBarrier();
   }
   CloseSums<Two>(sums, sums_stride);
@@ -89,6 +88,51 @@ void ExpandAndMultiply(const std::byte* rows, const std::byte* stored, std::size
     ExpandAndMultiplyTiles<true>(rows, stored, steps, scratch, sums, sums_stride, accumulate);
   } else {
     ExpandAndMultiplyTiles<false>(rows, stored, steps, scratch, sums, sums_stride, accumulate);
+  }
+}
+
+/// Weights of 16 outputs, `depth` floats each (a multiple of 32), into their column of tiles; steps lie `step_bytes` apart.
+template <std::size_t Parts>
+void PackOutputs(const float* rows, std::size_t depth, std::byte* to, std::size_t step_bytes) {
+  constexpr std::size_t kStep = 2 * kTileRows;
+  for (std::size_t k = 0; k < depth; k += kStep, to += step_bytes) {
+    __m512i left[kTileRows];
+    __m512i right[kTileRows];
+    if constexpr (Parts == 3) {
+      for (std::size_t n = 0; n < kTileRows; ++n) {
+        left[n] = _mm512_loadu_si512(rows + n * depth + k);
+        right[n] = _mm512_loadu_si512(rows + n * depth + k + kTileRows);
+      }
+      Transpose16(left);
+      Transpose16(right);
+      for (std::size_t n = 0; n < kTileRows; ++n) {
+        _mm512_store_si512(to + n * kTileRow, left[n]);
+        _mm512_store_si512(to + kTileBytes + n * kTileRow, right[n]);
+      }
+    } else {
+      for (std::size_t n = 0; n < kTileRows; ++n) {
+        __m512 a = _mm512_loadu_ps(rows + n * depth + k);
+        __m512 b = _mm512_loadu_ps(rows + n * depth + k + kTileRows);
+        left[n] = _mm512_inserti64x4(_mm512_castsi256_si512(SplitOff(a)), SplitOff(b), 1);
+        right[n] = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a));
+      }
+      Transpose16(left);
+      for (std::size_t n = 0; n < kTileRows; ++n) _mm512_store_si512(to + n * kTileRow, left[n]);
+      if constexpr (Parts == 2) {
+        Transpose16(right);
+        for (std::size_t n = 0; n < kTileRows; ++n) _mm512_store_si512(to + 2 * kTileBytes + n * kTileRow, right[n]);
+      }
+    }
+  }
+}
+
+/// Codes of 16 outputs, `depth` each (a multiple of 64), into their column of tiles.
+void PackCodes(const std::int8_t* rows, std::size_t depth, std::byte* to) {
+  for (std::size_t k = 0; k < depth; k += kTileRow, to += 2 * kTileBytes) {
+    __m512i quads[kTileRows];
+    for (std::size_t n = 0; n < kTileRows; ++n) quads[n] = _mm512_loadu_si512(rows + n * depth + k);
+    Transpose16(quads);
+    for (std::size_t n = 0; n < kTileRows; ++n) _mm512_store_si512(to + n * kTileRow, quads[n]);
   }
 }
 
@@ -212,18 +256,16 @@ class TileEngine final : public Engine {
     packed->panel_bytes = packed->steps * kStepBytes;
     packed->data = Bytes(packed->panels * packed->panel_bytes);
     const std::size_t depth = packed->steps * step();
-    FloatBuffer row(depth);
-    for (std::size_t p = 0; p < packed->panels; ++p) {
-      for (std::size_t c = 0; c < amx::kPanel; ++c) {
-        std::fill(row.data(), row.data() + depth, 0.0F);
-        if (p * amx::kPanel + c < weights.out()) weights.row(p * amx::kPanel + c, row.data());
-        std::byte* tile = packed->data.data() + p * packed->panel_bytes + c / 16 * amx::kTileBytes + c % 16 * sizeof(std::uint32_t);
-        for (std::size_t s = 0; s < packed->steps; ++s, tile += kStepBytes) {
-          for (std::size_t pair = 0; pair < amx::kTileRows; ++pair) {
-            put_pair(row.data() + s * step() + 2 * pair, tile + pair * amx::kTileRow);
-          }
-        }
+    // A column of tiles of a step takes one tile for each stored part, or one run of two where the parts are not split yet.
+    constexpr std::size_t kColumn = Parts == 3 ? 2 * amx::kTileBytes : amx::kTileBytes;
+    FloatBuffer rows(amx::kTileRows * depth);
+    for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
+      std::fill(rows.data(), rows.data() + amx::kTileRows * depth, 0.0F);
+      for (std::size_t n = 0; n < amx::kTileRows && column + n < weights.out(); ++n) {
+        weights.row(column + n, rows.data() + n * depth);
       }
+      std::byte* to = packed->data.data() + column / amx::kPanel * packed->panel_bytes + column / amx::kTileRows % 2 * kColumn;
+      amx::PackOutputs<Parts>(rows.data(), depth, to, kStepBytes);
     }
     packed->bias = weights.bias();
     packed->bias.resize(packed->panels * amx::kPanel, 0.0F);
@@ -236,7 +278,9 @@ class TileEngine final : public Engine {
   void begin() const override { amx::BeginTiles(); }
   void end() const override { amx::EndTiles(); }
 
-  std::size_t expanded_bytes(std::size_t steps) const override { return Parts == 3 ? (steps + 1) * amx::kPartsBytes<3> : 0; }
+  std::size_t expanded_bytes(std::size_t steps) const override {
+    return Parts == 3 ? std::max(steps, amx::kStepsTogether) * amx::kPartsBytes<3> : 0;
+  }
   void expand(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
               std::byte* scratch) const override {
     if (Parts == 3) amx::ExpandSteps(weights.panel(panel_index) + first * kStepBytes, last - first, scratch);
@@ -267,26 +311,8 @@ class TileEngine final : public Engine {
   }
 
  private:
-  /// One step of a panel: two tiles a stored part. Three planes are kept in the four bytes of the float32.
+  /// One step of a panel: two tiles a part, or the float32 that three parts are split from.
   static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
-
-  static void put_pair(const float* pair, std::byte* to) {
-    std::uint16_t high[2];
-    std::uint16_t rest[2];
-    for (std::size_t i = 0; i < 2; ++i) {
-      std::uint32_t bits;
-      std::memcpy(&bits, pair + i, sizeof bits);
-      if (Parts == 3) {
-        high[i] = static_cast<std::uint16_t>((bits + 0x8000U) >> 16);
-        rest[i] = static_cast<std::uint16_t>(bits);
-      } else {
-        high[i] = bf16_from_float(pair[i]);
-        if (Parts == 2) rest[i] = bf16_from_float(pair[i] - float_from_bf16(high[i]));
-      }
-    }
-    std::memcpy(to, high, sizeof high);
-    if (Parts > 1) std::memcpy(to + 2 * amx::kTileBytes, rest, sizeof rest);
-  }
 };
 
 class CodeEngine final : public Engine {
@@ -314,19 +340,15 @@ class CodeEngine final : public Engine {
     packed->data = Bytes(packed->panels * packed->panel_bytes);
     packed->scale.resize(packed->panels * amx::kPanel, 0.0F);
     const std::size_t depth = packed->steps * step();
-    std::vector<std::int8_t> codes(depth);
-    for (std::size_t p = 0; p < packed->panels; ++p) {
-      for (std::size_t c = 0; c < amx::kPanel; ++c) {
-        const std::size_t column = p * amx::kPanel + c;
-        std::fill(codes.begin(), codes.end(), std::int8_t{0});
-        if (column < weights.out()) packed->scale[column] = weights.codes(column, codes.data());
-        std::byte* tile = packed->data.data() + p * packed->panel_bytes + c / 16 * amx::kTileBytes + c % 16 * 4;
-        for (std::size_t s = 0; s < packed->steps; ++s, tile += 2 * amx::kTileBytes) {
-          for (std::size_t quad = 0; quad < amx::kTileRows; ++quad) {
-            std::memcpy(tile + quad * amx::kTileRow, codes.data() + s * step() + 4 * quad, 4);
-          }
-        }
+    std::vector<std::int8_t> codes(amx::kTileRows * depth);
+    for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
+      std::fill(codes.begin(), codes.end(), std::int8_t{0});
+      for (std::size_t n = 0; n < amx::kTileRows && column + n < weights.out(); ++n) {
+        packed->scale[column + n] = weights.codes(column + n, codes.data() + n * depth);
       }
+      std::byte* to =
+          packed->data.data() + column / amx::kPanel * packed->panel_bytes + column / amx::kTileRows % 2 * amx::kTileBytes;
+      amx::PackCodes(codes.data(), depth, to);
     }
     packed->bias = weights.bias();
     packed->bias.resize(packed->panels * amx::kPanel, 0.0F);
