@@ -4,6 +4,7 @@
 
 #include "mha/core/error.hpp"
 #include "ops/backend/native/native.hpp"
+#include "ops/backend/onednn.hpp"
 #include "ops/backend/openblas.hpp"
 #include "ops/backend/reference.hpp"
 
@@ -45,6 +46,7 @@ std::size_t Backend::rows_in_cache(std::size_t d_model, std::size_t d_ff) const 
 
 const Backend& backend_named(std::string_view name) {
   if (name == "auto" || name == "native") return native_backend();
+  if (name == "onednn") return onednn_backend();
   if (name == "openblas") return openblas_backend();
   if (name == "reference") return reference_backend();
   std::string known;
@@ -52,6 +54,11 @@ const Backend& backend_named(std::string_view name) {
   throw_usage("backend: " + std::string(name) + ": expected auto" + known);
 }
 
-std::vector<std::string> backend_names() { return {"native", "openblas", "reference"}; }
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names{"native"};
+  if (onednn_built()) names.push_back("onednn");
+  names.insert(names.end(), {"openblas", "reference"});
+  return names;
+}
 
 }  // namespace mha
