@@ -41,7 +41,6 @@ struct Library {
   decltype(&dnnl_primitive_execute) primitive_execute = nullptr;
   decltype(&dnnl_primitive_destroy) primitive_destroy = nullptr;
   decltype(&dnnl_version) version = nullptr;
-  decltype(&dnnl_get_effective_cpu_isa) cpu_isa = nullptr;
 };
 
 template <class Function>
@@ -77,7 +76,6 @@ Library load() {
   find(handle, "dnnl_primitive_execute", dnnl.primitive_execute);
   find(handle, "dnnl_primitive_destroy", dnnl.primitive_destroy);
   find(handle, "dnnl_version", dnnl.version);
-  find(handle, "dnnl_get_effective_cpu_isa", dnnl.cpu_isa);
   return dnnl;
 }
 
@@ -119,8 +117,7 @@ class OnednnBackend final : public Backend {
     require(dnnl_.engine_create(&engine_, dnnl_cpu, 0), "engine");
     const dnnl_version_t* version = dnnl_.version();
     description_ = "onednn: oneDNN " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
-                   std::to_string(version->patch) + ", packed float32 matmul, instruction set " +
-                   std::to_string(static_cast<int>(dnnl_.cpu_isa()));
+                   std::to_string(version->patch) + ", packed float32 matmul";
   }
 
   std::string_view name() const override { return "onednn"; }

@@ -17,7 +17,7 @@
 // The block loop calls back into code that is compiled for tiles, so it must be too.
 #pragma GCC push_options
 #if HWY_TARGET == HWY_AVX3
-#pragma GCC target("avx512bf16,amx-tile,amx-bf16,amx-int8")
+#pragma GCC target("avx512bf16,avx512vnni,amx-tile,amx-bf16,amx-int8")
 #endif
 #include "ops/attention-inl.hpp"
 #pragma GCC pop_options
@@ -26,7 +26,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #pragma GCC push_options
-#pragma GCC target("avx512bf16,amx-tile,amx-bf16,amx-int8")
+#pragma GCC target("avx512bf16,avx512vnni,amx-tile,amx-bf16,amx-int8")
 namespace mha {
 namespace HWY_NAMESPACE {
 

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
 #include <vector>
 
 #include "ops/backend/native/engine.hpp"
@@ -16,7 +19,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #pragma GCC push_options
-#pragma GCC target("avx512bf16,amx-tile,amx-bf16,amx-int8")
+#pragma GCC target("avx512bf16,avx512vnni,amx-tile,amx-bf16,amx-int8")
 namespace mha {
 namespace HWY_NAMESPACE {
 
@@ -154,23 +157,98 @@ HWY_INLINE void MultiplyCodes(const std::byte* rows, const std::byte* weights, s
   CloseSums<Two>(sums, sums_stride);
 }
 
+/// Sums of codes, less an offset a column, times the steps of row and column.
+HWY_INLINE void ScaleSums(float* sums, std::size_t sums_stride, std::size_t count, const float* row_steps, const float* scale,
+                          const std::int32_t* offset) {
+  for (std::size_t half = 0; half < 2; ++half) {
+    const __m512 column_scale = _mm512_loadu_ps(scale + half * kTileRows);
+    const __m512i column_offset = _mm512_loadu_si512(offset + half * kTileRows);
+    for (std::size_t r = 0; r < count; ++r) {
+      float* line = sums + r * sums_stride / sizeof(float) + half * kTileRows;
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(line), column_offset));
+      _mm512_storeu_ps(line, _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(row_steps[r]), column_scale)));
+    }
+  }
+}
+
 void MultiplyCodesBlock(const std::byte* rows, const float* row_steps, const std::byte* weights, const float* scale,
-                        std::size_t steps, float* sums, std::size_t sums_stride, std::size_t count) {
+                        const std::int32_t* offset, std::size_t steps, float* sums, std::size_t sums_stride,
+                        std::size_t count) {
   if (count > kTileRows) {
     MultiplyCodes<true>(rows, weights, steps, sums, sums_stride);
   } else {
     MultiplyCodes<false>(rows, weights, steps, sums, sums_stride);
   }
-  const __m512 left_scale = _mm512_loadu_ps(scale);
-  const __m512 right_scale = _mm512_loadu_ps(scale + kTileRows);
-  for (std::size_t r = 0; r < count; ++r) {
-    float* line = sums + r * sums_stride / sizeof(float);
-    const __m512 step = _mm512_set1_ps(row_steps[r]);
-    const __m512 left = _mm512_cvtepi32_ps(_mm512_loadu_si512(line));
-    const __m512 right = _mm512_cvtepi32_ps(_mm512_loadu_si512(line + kTileRows));
-    _mm512_storeu_ps(line, _mm512_mul_ps(left, _mm512_mul_ps(step, left_scale)));
-    _mm512_storeu_ps(line + kTileRows, _mm512_mul_ps(right, _mm512_mul_ps(step, right_scale)));
+  ScaleSums(sums, sums_stride, count, row_steps, scale, offset);
+}
+
+/// The same products where there are no tiles: pairs of bfloat16 by AVX512_BF16, quadruples of codes by AVX512_VNNI. A register
+/// holds a row of a tile of weights; one pair or quadruple of the input is broadcast.
+template <std::size_t Rows, bool Codes>
+HWY_INLINE void DotGroup(const std::byte* rows, const std::byte* weights, std::size_t steps, std::byte* sums,
+                         std::size_t stride, bool accumulate) {
+  __m512i s[Rows][2];
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
+    for (std::size_t v = 0; v < 2; ++v) {
+      s[r][v] = accumulate ? _mm512_loadu_si512(sums + r * stride + v * kTileRow) : _mm512_setzero_si512();
+    }
   }
+  for (std::size_t step = 0; step < steps; ++step, rows += 2 * kTileBytes, weights += 2 * kTileBytes) {
+    for (std::size_t k = 0; k < kTileRows; ++k) {
+      const __m512i left = _mm512_load_si512(weights + k * kTileRow);
+      const __m512i right = _mm512_load_si512(weights + kTileBytes + k * kTileRow);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < Rows; ++r) {
+        std::int32_t element;
+        std::memcpy(&element, rows + r * kTileRow + k * sizeof element, sizeof element);
+        const __m512i x = _mm512_set1_epi32(element);
+        if constexpr (Codes) {
+          s[r][0] = _mm512_dpbusd_epi32(s[r][0], x, left);
+          s[r][1] = _mm512_dpbusd_epi32(s[r][1], x, right);
+        } else {
+          const auto pairs = reinterpret_cast<__m512bh>(x);
+          s[r][0] = _mm512_castps_si512(
+              _mm512_dpbf16_ps(_mm512_castsi512_ps(s[r][0]), pairs, reinterpret_cast<__m512bh>(left)));
+          s[r][1] = _mm512_castps_si512(
+              _mm512_dpbf16_ps(_mm512_castsi512_ps(s[r][1]), pairs, reinterpret_cast<__m512bh>(right)));
+        }
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
+    for (std::size_t v = 0; v < 2; ++v) _mm512_storeu_si512(sums + r * stride + v * kTileRow, s[r][v]);
+  }
+}
+
+template <bool Codes>
+void DotBlock(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums, std::size_t stride,
+              bool accumulate, std::size_t count) {
+  auto* out = reinterpret_cast<std::byte*>(sums);
+  std::size_t r = 0;
+  const auto group = [&](auto size) {
+    DotGroup<decltype(size)::value, Codes>(rows + r * kTileRow, weights, steps, out + r * stride, stride, accumulate);
+    r += decltype(size)::value;
+  };
+  while (r + 8 <= count) group(std::integral_constant<std::size_t, 8>());
+  if (r + 4 <= count) group(std::integral_constant<std::size_t, 4>());
+  while (r < count) group(std::integral_constant<std::size_t, 1>());
+}
+
+/// Codes of rows with 128 added, and sums of what that adds for each output: dpbusd takes one operand without sign.
+void AddOffset(std::byte* rows, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += kTileRow) {
+    _mm512_store_si512(rows + i, _mm512_xor_si512(_mm512_load_si512(rows + i), _mm512_set1_epi8(-128)));
+  }
+}
+
+void DotCodesBlock(const std::byte* rows, const float* row_steps, const std::byte* weights, const float* scale,
+                   const std::int32_t* offset, std::size_t steps, float* sums, std::size_t sums_stride, std::size_t count) {
+  DotBlock<true>(rows, weights, steps, sums, sums_stride, false, count);
+  ScaleSums(sums, sums_stride, count, row_steps, scale, offset);
 }
 
 /// Rows as codes of one step a row, into tiles of 16 rows × 64 columns.
@@ -228,7 +306,7 @@ namespace {
 /// products that matter are summed (Henry, Tang & Heinecke 2019, "Leveraging the bfloat16 … data type for higher-precision
 /// computation"): three products of two parts, six of three.
 template <std::size_t Parts>
-class TileEngine final : public Engine {
+class TileEngine : public Engine {
  public:
   std::string_view name() const override {
     return Parts == 1 ? "AMX tiles" : Parts == 2 ? "three bf16 products on AMX tiles" : "six bf16 products on AMX tiles";
@@ -315,9 +393,31 @@ class TileEngine final : public Engine {
   static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
 };
 
+/// bfloat16 pairs by AVX512_BF16 on the same layouts.
+class PairEngine final : public TileEngine<1> {
+ public:
+  std::string_view name() const override { return "AVX512_BF16 dot products"; }
+  void begin() const override {}
+  void end() const override {}
+  void multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last, const std::byte*,
+                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
+                Ahead) const override {
+    amx::DotBlock<false>(operand.data + row / amx::kBlock * operand.stride,
+                         weights.panel(panel_index) + step_bytes(first), last - first, sums, stride * sizeof(float), accumulate,
+                         rows);
+  }
+  void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+                           std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
+                           bool accumulate) const override {
+    multiply(weights, panel_index, first, last, scratch, operand, 0, rows, sums, stride, accumulate, {});
+  }
+};
+
+/// int8: codes with a step a row on both sides, sums in int32. Both instructions give the same sums.
+template <bool Tiles>
 class CodeEngine final : public Engine {
  public:
-  std::string_view name() const override { return "AMX tiles"; }
+  std::string_view name() const override { return Tiles ? "AMX tiles" : "AVX512_VNNI dot products"; }
   std::size_t panel() const override { return amx::kPanel; }
   std::size_t row_block() const override { return amx::kBlock; }
   std::size_t step() const override { return 64; }
@@ -339,6 +439,7 @@ class CodeEngine final : public Engine {
     packed->panel_bytes = packed->steps * 2 * amx::kTileBytes;
     packed->data = Bytes(packed->panels * packed->panel_bytes);
     packed->scale.resize(packed->panels * amx::kPanel, 0.0F);
+    packed->offset.resize(packed->panels * amx::kPanel, 0);
     const std::size_t depth = packed->steps * step();
     std::vector<std::int8_t> codes(amx::kTileRows * depth);
     for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
@@ -349,6 +450,11 @@ class CodeEngine final : public Engine {
       std::byte* to =
           packed->data.data() + column / amx::kPanel * packed->panel_bytes + column / amx::kTileRows % 2 * amx::kTileBytes;
       amx::PackCodes(codes.data(), depth, to);
+      if (Tiles) continue;
+      for (std::size_t n = 0; n < amx::kTileRows; ++n) {
+        const auto begin = codes.begin() + static_cast<std::ptrdiff_t>(n * depth);
+        packed->offset[column + n] = 128 * std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(depth), 0);
+      }
     }
     packed->bias = weights.bias();
     packed->bias.resize(packed->panels * amx::kPanel, 0.0F);
@@ -357,16 +463,24 @@ class CodeEngine final : public Engine {
 
   void convert(ConstMatrix x, const Operand& operand) const override {
     amx::ConvertCodes(x, operand, (x.cols + step() - 1) / step() * step());
+    if (!Tiles) amx::AddOffset(operand.data, operand_bytes((x.rows + amx::kBlock - 1) / amx::kBlock * amx::kBlock, x.cols));
   }
-  void begin() const override { amx::BeginTiles(); }
-  void end() const override { amx::EndTiles(); }
+  void begin() const override {
+    if (Tiles) amx::BeginTiles();
+  }
+  void end() const override {
+    if (Tiles) amx::EndTiles();
+  }
 
   void multiply(const Packed& weights, std::size_t panel_index, std::size_t, std::size_t, const std::byte*,
                 const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool,
                 Ahead) const override {
-    amx::MultiplyCodesBlock(operand.data + row / amx::kBlock * operand.stride, operand.row_step + row,
-                            weights.panel(panel_index), weights.scale.data() + panel_index * amx::kPanel, weights.steps, sums,
-                            stride * sizeof(float), rows);
+    const std::byte* block = operand.data + row / amx::kBlock * operand.stride;
+    const float* scale = weights.scale.data() + panel_index * amx::kPanel;
+    const std::int32_t* offset = weights.offset.data() + panel_index * amx::kPanel;
+    const auto kernel = Tiles ? amx::MultiplyCodesBlock : amx::DotCodesBlock;
+    kernel(block, operand.row_step + row, weights.panel(panel_index), scale, offset, weights.steps, sums,
+           stride * sizeof(float), rows);
   }
 
   void finish_to_operand(const float*, std::size_t, std::size_t, std::size_t, const BlockTail&, const Operand&, std::size_t,
@@ -391,25 +505,41 @@ const Engine* engine_bf16x6() {
 }
 
 const Engine* engine_int8_amx() {
-  static const CodeEngine engine;
-  return cpu_features().amx_int8 && cpu_features().avx512_bf16 ? &engine : nullptr;
+  static const CodeEngine<true> engine;
+  return cpu_features().amx_int8 ? &engine : nullptr;
+}
+
+const Engine* engine_bf16_pairs() {
+  static const PairEngine engine;
+  return cpu_features().avx512_bf16 ? &engine : nullptr;
+}
+
+const Engine* engine_int8_quadruples() {
+  static const CodeEngine<false> engine;
+  return cpu_features().avx512_vnni ? &engine : nullptr;
 }
 
 #else
 
 const Engine* engine_bf16_amx() { return nullptr; }
+const Engine* engine_bf16_pairs() { return nullptr; }
 const Engine* engine_bf16x3() { return nullptr; }
 const Engine* engine_bf16x6() { return nullptr; }
 const Engine* engine_int8_amx() { return nullptr; }
+const Engine* engine_int8_quadruples() { return nullptr; }
 
 #endif
 
 const Engine* engine_bf16() {
-  const Engine* tiles = engine_bf16_amx();
-  return tiles != nullptr ? tiles : engine_bf16_by_conversion();
+  if (const Engine* tiles = engine_bf16_amx()) return tiles;
+  if (const Engine* pairs = engine_bf16_pairs()) return pairs;
+  return engine_bf16_by_conversion();
 }
 
-const Engine* engine_int8() { return engine_int8_amx(); }
+const Engine* engine_int8() {
+  const Engine* tiles = engine_int8_amx();
+  return tiles != nullptr ? tiles : engine_int8_quadruples();
+}
 
 }  // namespace mha::native
 #endif
