@@ -1,6 +1,20 @@
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
+# Debian's libutf8proc-dev ships no CMake package.
+find_path(MHA_UTF8PROC_INCLUDE utf8proc.h REQUIRED)
+find_library(MHA_UTF8PROC_LIBRARY utf8proc REQUIRED)
+add_library(mha_utf8proc INTERFACE)
+target_include_directories(mha_utf8proc SYSTEM INTERFACE ${MHA_UTF8PROC_INCLUDE})
+target_link_libraries(mha_utf8proc INTERFACE ${MHA_UTF8PROC_LIBRARY})
+
+find_package(PNG REQUIRED)
+
+# Headers alone: the library is loaded when a PNG is drawn.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PANGOCAIRO REQUIRED pangocairo)
+add_library(mha_pango_headers INTERFACE)
+target_include_directories(mha_pango_headers SYSTEM INTERFACE ${PANGOCAIRO_INCLUDE_DIRS})
 find_path(HWY_INCLUDE_DIR hwy/highway.h REQUIRED)
 find_library(HWY_LIBRARY hwy REQUIRED)
 add_library(mha_hwy INTERFACE)
@@ -19,3 +33,15 @@ if(DNNL_INCLUDE_DIR)
   target_include_directories(mha_dnnl_headers SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
   target_compile_definitions(mha_dnnl_headers INTERFACE MHA_HAS_DNNL_HEADER)
 endif()
+# Regular expressions of tokenizers, in the reference's own dialect. Debian's libonig-dev ships no CMake package.
+find_path(ONIGURUMA_INCLUDE_DIR oniguruma.h REQUIRED)
+find_library(ONIGURUMA_LIBRARY onig REQUIRED)
+add_library(mha_oniguruma INTERFACE)
+target_include_directories(mha_oniguruma SYSTEM INTERFACE ${ONIGURUMA_INCLUDE_DIR})
+target_link_libraries(mha_oniguruma INTERFACE ${ONIGURUMA_LIBRARY})
+# Debian's libminizip-dev ships no CMake package.
+find_path(MINIZIP_INCLUDE_DIR minizip/zip.h REQUIRED)
+find_library(MINIZIP_LIBRARY minizip REQUIRED)
+add_library(mha_minizip INTERFACE)
+target_include_directories(mha_minizip SYSTEM INTERFACE ${MINIZIP_INCLUDE_DIR})
+target_link_libraries(mha_minizip INTERFACE ${MINIZIP_LIBRARY})

@@ -6,36 +6,43 @@
 
 namespace mha {
 
+namespace {
+
+struct DTypeFacts {
+  DType type;
+  std::string_view name;
+  std::size_t bits;
+};
+
+// In the order of the enumeration, which is the index.
+constexpr DTypeFacts kDTypes[] = {
+    {DType::f32, "F32", 32},        {DType::f16, "F16", 16},        {DType::bf16, "BF16", 16},
+    {DType::f64, "F64", 64},        {DType::i8, "I8", 8},           {DType::u8, "U8", 8},
+    {DType::i16, "I16", 16},        {DType::i32, "I32", 32},        {DType::i64, "I64", 64},
+    {DType::boolean, "BOOL", 8},    {DType::u16, "U16", 16},        {DType::u32, "U32", 32},
+    {DType::u64, "U64", 64},        {DType::c64, "C64", 64},        {DType::f8_e5m2, "F8_E5M2", 8},
+    {DType::f8_e4m3, "F8_E4M3", 8}, {DType::f8_e8m0, "F8_E8M0", 8}, {DType::f6_e2m3, "F6_E2M3", 6},
+    {DType::f6_e3m2, "F6_E3M2", 6}, {DType::f4, "F4", 4},
+};
+
+const DTypeFacts& facts_of(DType type) { return kDTypes[static_cast<std::size_t>(type)]; }
+
+}  // namespace
+
+std::size_t bits_of(DType type) { return facts_of(type).bits; }
+
 std::size_t size_of(DType type) {
-  switch (type) {
-    case DType::f64:
-    case DType::i64: return 8;
-    case DType::f32:
-    case DType::i32: return 4;
-    case DType::f16:
-    case DType::bf16:
-    case DType::i16: return 2;
-    case DType::i8:
-    case DType::u8:
-    case DType::boolean: return 1;
-  }
-  return 1;
+  const std::size_t bits = bits_of(type);
+  return bits % 8 == 0 ? bits / 8 : 0;
 }
 
-std::string_view name_of(DType type) {
-  switch (type) {
-    case DType::f32: return "F32";
-    case DType::f16: return "F16";
-    case DType::bf16: return "BF16";
-    case DType::f64: return "F64";
-    case DType::i8: return "I8";
-    case DType::u8: return "U8";
-    case DType::i16: return "I16";
-    case DType::i32: return "I32";
-    case DType::i64: return "I64";
-    case DType::boolean: return "BOOL";
+std::string_view name_of(DType type) { return facts_of(type).name; }
+
+std::optional<DType> dtype_from_name(std::string_view name) {
+  for (const DTypeFacts& facts : kDTypes) {
+    if (facts.name == name) return facts.type;
   }
-  return "?";
+  return std::nullopt;
 }
 
 std::size_t TensorView::size() const {

@@ -66,7 +66,9 @@ std::size_t length(std::string_view text) {
 }
 
 char32_t next(std::string_view text, std::size_t& position) {
-  const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[position + i])); };
+  const auto byte = [&](std::size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[position + i]));
+  };
   const char32_t lead = byte(0);
   char32_t code_point = lead;
   std::size_t size = 1;
@@ -119,5 +121,33 @@ std::string replace_invalid(std::string_view text) {
   }
   return out;
 }
+
+std::string printable(std::string_view text, std::size_t max_bytes) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (std::size_t position = 0; position < text.size();) {
+    std::size_t partial = 0;
+    const std::size_t size = sequence(text, position, partial);
+    const auto lead = static_cast<unsigned char>(text[position]);
+    const bool control = lead < 0x20 || lead == 0x7F || (lead == 0xC2 && size == 2 && text[position + 1] < '\xA0');
+    const std::size_t taken = size > 0 ? size : 1;
+    const std::size_t width = size > 0 && !control ? size : 4 * taken;
+    if (out.size() + width > max_bytes) return out + "…";
+    if (size > 0 && !control) {
+      out.append(text, position, size);
+    } else {
+      for (std::size_t i = 0; i < taken; ++i) {
+        const auto byte = static_cast<unsigned char>(text[position + i]);
+        out += "\\x";
+        out += kHex[byte >> 4];
+        out += kHex[byte & 0xFU];
+      }
+    }
+    position += taken;
+  }
+  return out;
+}
+
+std::string quoted(std::string_view text) { return '"' + printable(text) + '"'; }
 
 }  // namespace mha::utf8

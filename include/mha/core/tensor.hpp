@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,13 +10,21 @@
 
 namespace mha {
 
-/// Element types that a weight file may hold.
-enum class DType { f32, f16, bf16, f64, i8, u8, i16, i32, i64, boolean };
+/// Element types that a weight file may hold: all that safetensors 0.6 knows, so that a file with a tensor of a type
+/// that nothing here computes with stays readable as long as that tensor is not needed.
+enum class DType {
+  f32, f16, bf16, f64, i8, u8, i16, i32, i64, boolean,
+  u16, u32, u64, c64, f8_e5m2, f8_e4m3, f8_e8m0, f6_e2m3, f6_e3m2, f4
+};
 
-/// Bytes of one element.
+/// Bits of one element; below 8 only for the F6 and F4 types.
+std::size_t bits_of(DType type);
+/// Bytes of one element; 0 for types whose elements are no whole bytes.
 std::size_t size_of(DType type);
 /// The safetensors spelling: "F32", "BF16", …
 std::string_view name_of(DType type);
+/// The type with that safetensors spelling (case counts); nothing for a name that safetensors does not know.
+std::optional<DType> dtype_from_name(std::string_view name);
 
 /// A read-only view of a named array inside a file or buffer that somebody else owns.
 /// `data` need not be aligned: use `to_float32` or memcpy, never a cast and a dereference.
@@ -25,7 +34,7 @@ struct TensorView {
   const std::byte* data = nullptr;
 
   std::size_t size() const;                         ///< number of elements
-  std::size_t bytes() const { return size() * size_of(dtype); }
+  std::size_t bytes() const { return size() * bits_of(dtype) / 8; }
 };
 
 /// `[3,4]`, as error messages print shapes.

@@ -26,4 +26,10 @@ void append(std::string& out, char32_t code_point);
 /// Python's errors="replace" does).
 std::string replace_invalid(std::string_view text);
 
+/// Text from outside as messages show it: control characters (also U+0080 to U+009F) and bytes that are not UTF-8
+/// become `\xNN`, and what is longer than `max_bytes` is cut, with `…` at its end.
+std::string printable(std::string_view text, std::size_t max_bytes = 200);
+/// The same between double quotes, for names.
+std::string quoted(std::string_view text);
+
 }  // namespace mha::utf8

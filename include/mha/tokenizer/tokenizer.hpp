@@ -13,6 +13,8 @@
 
 namespace mha {
 
+class FileSet;
+
 enum class TruncationSide { head, tail };  ///< which end of the text is kept
 enum class TruncationStrategy { longest_first, only_first, only_second };
 
@@ -51,6 +53,8 @@ class Tokenizer {
   /// with `tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json` (models.md, "Files of a folder").
   /// Throws Error{model} that lists what was looked for when there is none.
   static std::shared_ptr<const Tokenizer> from_folder(const std::string& folder);
+  /// The same from a set of files, which need not be on disk.
+  static std::shared_ptr<const Tokenizer> from_files(const FileSet& files);
 
   /// The `words` tokenizer of mha-json files: split as `\w+|[^\w\s]+`, looked up whole, no specials.
   static std::shared_ptr<const Tokenizer> from_words(std::vector<std::string> vocab, bool lowercase,

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mha/analysis/attention_maps.hpp"
+#include "mha/model/encoder.hpp"
+#include "mha/output/heatmap.hpp"
+
+namespace mha {
+
+/// One layer of one input with every step of its computation: what `explain` prints in its three formats.
+struct Explanation {
+  std::string text;
+  std::optional<std::string> text_pair;
+  std::string model;
+  std::vector<MapLabel> labels;            ///< [T]
+  std::vector<std::int32_t> input_ids;     ///< [T]
+  std::size_t layer = 0;
+  std::size_t d_model = 0;
+  std::size_t n_heads = 0;
+  std::size_t d_head = 0;
+  bool scaled = true;                      ///< scores are divided by √d_head
+  bool pre_norm = false;
+  bool sinusoidal = false;                 ///< the position is a computed table
+  std::vector<std::size_t> heads;          ///< which heads are shown, in order
+  std::vector<Stage> stages;               ///< Captured::stages of the layer, all heads
+
+  /// The step of that name, or nullptr.
+  const Stage* stage(std::string_view name) const;
+};
+
+struct ExplanationOptions {
+  std::size_t columns = 80;
+  ColorDepth color = ColorDepth::none;
+  std::optional<std::size_t> token;        ///< position of the token that is followed; default: the most telling one
+  int digits = -1;                         ///< of JSON numbers; -1: shortest exact text
+};
+
+/// The token whose heads look most decidedly at different other words: highest sum, over the distinct tokens that its
+/// heads look at most, of the greatest weight on each; specials neither ask nor count. The first of equals.
+std::size_t most_telling_token(const Explanation& explanation);
+
+/// The five steps in words and numbers, with a corner of each matrix.
+std::string explanation_table(const Explanation& explanation, const ExplanationOptions& options);
+
+/// Every matrix of every step, as one object (keys: cli.md, "Attention, heads, explain").
+std::string explanation_json(const Explanation& explanation, const ExplanationOptions& options);
+
+/// The page that a teacher would project: self-contained, without a script.
+std::string explanation_html(const Explanation& explanation, const ExplanationOptions& options);
+
+}  // namespace mha

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "mha/analysis/attention_maps.hpp"
+
+namespace mha {
+
+/// What a terminal can show. `none` uses shades of characters (` ░▒▓█`).
+enum class ColorDepth { none, ansi16, ansi256, truecolor };
+
+struct HeatmapOptions {
+  std::size_t columns = 80;        ///< no line is wider
+  ColorDepth color = ColorDepth::none;
+};
+
+/// Attention maps for a terminal: queries down, keys across. A few maps get labels on both axes and, where they fit,
+/// the weights in percent; many become small multiples, a band a layer, rows labelled, columns numbered.
+/// The colour of a cell follows the square root of its weight; a legend says so. Inputs too long for the width are cut,
+/// and a line says by how much. Control characters in tokens are shown as escapes.
+std::string heatmap(const AttentionMaps& maps, const HeatmapOptions& options);
+
+}  // namespace mha

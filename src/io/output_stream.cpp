@@ -1,0 +1,192 @@
+#include "mha/io/output_stream.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "io/file_descriptor.hpp"
+#include "io/process.hpp"
+#include "mha/io/mapped_file.hpp"
+
+namespace mha {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBufferBytes = std::size_t{64} << 10;
+constexpr int kMaxLinks = 40;  // as Linux follows
+
+// The number of a path that names an open descriptor. Opening such a path anew would start a second, independent
+// write position in the same file.
+std::optional<int> open_descriptor(const fs::path& path) {
+  const std::string& name = path.native();
+  if (name == "-" || name == "/dev/stdout") return STDOUT_FILENO;
+  if (name == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!name.starts_with(folder)) continue;
+    int number = -1;
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + folder.size(), end, number);
+    if (error == std::errc() && stop == end && number >= 0) return number;
+  }
+  return std::nullopt;
+}
+
+std::string random_name() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
+  char text[40];
+  std::snprintf(text, sizeof text, ".mha-%016llx.tmp", static_cast<unsigned long long>(number));
+  return text;
+}
+
+}  // namespace
+
+OutputStream::OutputStream(const fs::path& path) : name_(path == "-" ? "standard output" : path_text(path)) {
+  buffer_.reserve(kBufferBytes);
+  if (path.empty() || path.native().find('\0') != std::string::npos) {
+    throw_output("output: expected a file name, got \"" + name_ + "\"");
+  }
+  if (const std::optional<int> number = open_descriptor(path)) {
+    use(*number, false);
+    return;
+  }
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) throw_output(name_ + ": expected a file to write, got a folder");
+    if (!S_ISREG(status.st_mode)) {
+      open_direct(path);
+      return;
+    }
+    if (::access(path.c_str(), W_OK) != 0) fail("cannot be written", errno);
+  } else if (errno != ENOENT) {
+    fail("cannot be written", errno);
+  }
+  open_file(path);
+}
+
+OutputStream::~OutputStream() { discard(); }
+
+void OutputStream::use(int descriptor, bool owned) {
+  descriptor_ = descriptor;
+  owned_ = owned;
+  struct stat status {};
+  const off_t offset = ::lseek(descriptor, 0, SEEK_CUR);
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  can_patch_ = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && offset >= 0 && flags >= 0 &&
+               (flags & O_APPEND) == 0;
+  base_ = can_patch_ ? static_cast<std::uint64_t>(offset) : 0;
+}
+
+void OutputStream::open_direct(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) fail("cannot be opened for writing", errno);
+  use(descriptor, true);
+}
+
+void OutputStream::open_file(const fs::path& path) {
+  target_ = path;
+  std::error_code error;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(target_, error)); ++links) {
+    if (links == kMaxLinks) fail("cannot be written", ELOOP);
+    const fs::path next = fs::read_symlink(target_, error);
+    if (error) fail("cannot be written", error.value());
+    target_ = next.is_absolute() ? next : target_.parent_path() / next;
+  }
+  if (!target_.has_filename()) throw_output(name_ + ": expected a file to write, got a folder");
+  const fs::path temporary = target_.parent_path() / random_name();
+  add_unfinished_output(temporary);
+  const int descriptor = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) {
+    const int why = errno;
+    remove_from_unfinished_outputs(temporary);
+    fail("cannot be created", why);
+  }
+  temporary_ = temporary;
+  use(descriptor, true);
+}
+
+void OutputStream::write(std::string_view bytes) {
+  position_ += bytes.size();
+  if (buffer_.size() + bytes.size() > kBufferBytes) {
+    flush();
+    if (bytes.size() >= kBufferBytes) return write_all(bytes);
+  }
+  buffer_.append(bytes);
+}
+
+void OutputStream::flush() {
+  // Emptied first: what could not be written once is not tried again by the next call.
+  std::string pending;
+  pending.swap(buffer_);
+  write_all(pending);
+  pending.clear();
+  buffer_.swap(pending);
+}
+
+void OutputStream::write_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
+    if (done >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(done));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {  // somebody who shares the pipe made it non-blocking
+      struct pollfd wait {
+        descriptor_, POLLOUT, 0
+      };
+      ::poll(&wait, 1, -1);
+    } else if (errno == EPIPE) {
+      throw ReaderGone(name_);
+    } else if (errno != EINTR) {
+      fail("cannot be written", errno);
+    }
+  }
+}
+
+void OutputStream::patch(std::uint64_t position, std::string_view bytes) {
+  if (!can_patch_ || position + bytes.size() > position_) throw_internal(name_ + ": nothing to patch there");
+  flush();
+  while (!bytes.empty()) {
+    const ssize_t done = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(base_ + position));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("cannot be written", errno);
+    position += static_cast<std::uint64_t>(done);
+    bytes.remove_prefix(static_cast<std::size_t>(done));
+  }
+}
+
+void OutputStream::commit() {
+  flush();
+  // Some file systems tell only at closing that the disk is full. What is not ours to close is closed as a copy.
+  const int closing = owned_ ? std::exchange(descriptor_, -1) : ::dup(descriptor_);
+  if (closing >= 0 && ::close(closing) != 0 && errno != EINTR) fail("cannot be written", errno);
+  descriptor_ = -1;
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be replaced", errno);
+  remove_from_unfinished_outputs(temporary_);
+  temporary_.clear();
+}
+
+bool OutputStream::is_terminal() const { return descriptor_ >= 0 && ::isatty(descriptor_) == 1; }
+
+void OutputStream::fail(const std::string& what, int error) const {
+  throw_output(name_ + ": " + what + ": " + system_error_text(error));
+}
+
+void OutputStream::discard() noexcept {
+  if (owned_ && descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  remove_from_unfinished_outputs(temporary_);
+  temporary_.clear();
+}
+
+}  // namespace mha

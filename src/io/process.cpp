@@ -1,0 +1,72 @@
+#include "io/process.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+namespace mha {
+namespace {
+
+// What a signal handler may touch: lock-free pointers to paths. Whoever takes a pointer out owns it.
+std::array<std::atomic<char*>, 16> unfinished{};
+static_assert(std::atomic<char*>::is_always_lock_free);
+
+void on_signal(int signal) {
+  for (std::atomic<char*>& slot : unfinished) {
+    if (const char* path = slot.exchange(nullptr)) ::unlink(path);
+  }
+  if (signal == SIGINT) ::_exit(130);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+}  // namespace
+
+void guard_standard_streams() {
+  for (int stream = 0; stream < 3; ++stream) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one: the lower ones were just seen or opened.
+    if (::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY) != stream) ::_exit(1);
+  }
+}
+
+void install_signal_cleanup() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = on_signal;
+    ::sigfillset(&action.sa_mask);
+    ::sigaction(signal, &action, nullptr);
+  }
+}
+
+void add_unfinished_output(const std::filesystem::path& path) {
+  char* const copy = ::strdup(path.c_str());
+  if (copy == nullptr) return;
+  for (std::atomic<char*>& slot : unfinished) {
+    char* expected = nullptr;
+    if (slot.compare_exchange_strong(expected, copy)) return;
+  }
+  std::free(copy);
+}
+
+void remove_from_unfinished_outputs(const std::filesystem::path& path) {
+  for (std::atomic<char*>& slot : unfinished) {
+    char* const candidate = slot.exchange(nullptr);
+    if (candidate == nullptr) continue;
+    if (path == candidate) {
+      std::free(candidate);
+      return;
+    }
+    slot.store(candidate);
+  }
+}
+
+}  // namespace mha

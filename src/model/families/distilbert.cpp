@@ -1,0 +1,51 @@
+#include "model/families/family.hpp"
+
+namespace mha {
+namespace {
+
+// Sanh et al. 2019; transformers 5.24, models/distilbert: no token types, epsilon 1e-12 fixed in the code.
+ModelConfig config(ConfigReader& read) {
+  ModelConfig c;
+  c.d_model = read.size("d_model", {"dim"});
+  c.n_layers = read.size("n_layers", {"n_layers"});
+  c.n_heads = c.n_kv_heads = read.size("n_heads", {"n_heads"});
+  read.check_heads(c.d_model, "dim", c.n_heads, "n_heads");
+  c.d_head = c.d_model / c.n_heads;
+  c.d_ff = read.size("d_ff", {"hidden_dim"});
+  c.vocab_size = read.size("vocab_size", {"vocab_size"});
+  c.max_positions = read.size("max_positions", {"max_position_embeddings"});
+  c.activation = read.activation_or("activation", {"activation"}, "gelu");
+  c.norm = NormConfig{NormKind::layer_norm, NormOrder::post, 1e-12};
+  read.note("layer_norm_eps", "1e-12", "fixed in the reference's code");
+  c.embedding_norm = true;
+  c.position.learned = true;
+  c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
+  read.harmless({"sinusoidal_pos_embds", "tie_weights_", "qa_dropout", "seq_classif_dropout"});
+  return c;
+}
+
+}  // namespace
+
+const Family kDistilbert{
+    .model_types = {"distilbert"},
+    .config = config,
+    .names = {.prefixes = {"distilbert.", "", "model."},
+              .word = "embeddings.word_embeddings",
+              .position = "embeddings.position_embeddings",
+              .embedding_norm = "embeddings.LayerNorm",
+              .layer = "transformer.layer.{}.",
+              .query = "attention.q_lin",
+              .key = "attention.k_lin",
+              .value = "attention.v_lin",
+              .attention_output = "attention.out_lin",
+              .attention_norm = "sa_layer_norm",
+              .feed_forward_in = "ffn.lin1",
+              .feed_forward_out = "ffn.lin2",
+              .feed_forward_norm = "output_layer_norm"},
+    .heads = {.fill_mask = {.dense = "vocab_transform", .norm = "vocab_layer_norm", .out = "vocab_projector", .tied = true},
+              .classify = {.pooling = HeadPooling::first, .dense = "pre_classifier", .activation = Activation::relu, .out = "classifier"},
+              .tag = {.out = "classifier"},
+              .answer = {.out = "qa_outputs"}},
+};
+
+}  // namespace mha

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mha/model/config.hpp"
+#include "mha/model/decision.hpp"
+#include "mha/model/heads.hpp"
+#include "mha/model/weights.hpp"
+#include "model/config_reader.hpp"
+#include "model/weight_source.hpp"
+
+namespace mha {
+
+/// How one family spells the places of its weights; empty: the family has no such place.
+///
+/// A name leaves out the family's prefix and the last part: "pooler.dense" stands for `pooler.dense.weight` and
+/// `pooler.dense.bias`; where the last part is joined otherwise, `*` marks its place ("self_attn.in_proj_*").
+/// Spellings of one place are separated by `|`; the first that is in the file counts. Norms may be called gamma and beta.
+struct WeightNames {
+  std::vector<std::string_view> prefixes{""};  ///< in front of everything; the one under which the word table is found
+  bool biases_optional = false;                ///< an absent bias is zero (mha-json), else it is missing
+
+  std::string_view word{}, position{}, token_type{}, embedding_norm{}, embedding_projection{};
+
+  std::string_view layer{};         ///< prefix of a layer, `{}` for its number; two of them: group and number within it
+  std::size_t layers_in_group = 1;
+  std::string_view query{}, key{}, value{};
+  std::string_view packed_qkv{};    ///< instead of the three: their rows one after the other
+  bool packed_by_head = false;    ///< … or query, key, value of head 0, then of head 1, … (DeBERTa 2020)
+  std::string_view query_bias{}, value_bias{};  ///< their own arrays; the key then has none
+  std::string_view attention_output{}, attention_norm{};
+  std::string_view position_key{}, position_query{};
+  bool position_key_bias = true;
+  std::string_view feed_forward_in{}, feed_forward_gate{}, feed_forward_out{}, feed_forward_norm{};
+  /// Instead of in and gate: both, one after the other; the gate is the branch that gets the activation.
+  std::string_view packed_gate_in{}, packed_in_gate{};
+
+  std::string_view layer_relative_bias{};  ///< where each layer has its own table (UMT5)
+  std::string_view final_norm{}, relative_bias{}, relative_table{}, relative_norm{}, convolution{}, convolution_norm{}, pooler{};
+};
+
+/// How one family spells a head (see HeadWeights). Names as in WeightNames; they stand without the encoder's prefix, or with it.
+struct HeadNames {
+  HeadPooling pooling = HeadPooling::tokens;
+  std::string_view dense{};
+  std::optional<Activation> activation{};  ///< empty: the encoder's own
+  std::string_view norm{};
+  std::string_view out{};                  ///< empty: the family has no such head
+  std::string_view out_bias{};             ///< where it is not named as `out`
+  bool tied = false;                     ///< without a weight of its own, `out` is the word table
+  bool dense_bias = true;
+  bool norm_bias = true;
+  bool has_out_bias = true;
+  double eps = 0.0;                      ///< 0: as the encoder's norms
+};
+
+struct HeadTable {
+  HeadNames fill_mask{}, classify{}, tag{}, answer{};
+  const HeadNames& of(Task task) const;
+};
+
+/// One family: a table of names, and how its configuration sets the switches. No family has a forward pass.
+struct Family {
+  std::vector<std::string_view> model_types{};
+  /// Reads every key that the family's reference computes with; refuses values that are not implemented.
+  ModelConfig (*config)(ConfigReader& read) = nullptr;
+  WeightNames names{};
+  HeadTable heads{};
+  /// Where names or heads depend on the configuration.
+  void (*adapt)(ConfigReader& read, const ModelConfig& config, WeightNames& names, HeadTable& heads) = nullptr;
+};
+
+/// The family that a `model_type` names, or nullptr.
+const Family* family_named(std::string_view model_type);
+/// Every `model_type` that is known, sorted.
+std::vector<std::string> family_names();
+
+/// What a configuration file says, read and validated.
+struct FamilyModel {
+  ModelConfig config;
+  WeightNames names;
+  HeadTable heads;
+  std::vector<std::string> architectures;      ///< as the file lists them
+  bool tie_word_embeddings = true;
+  std::vector<Decision> decisions;
+  std::vector<std::string> ignored_keys;       ///< keys that the family's reference does not read
+};
+
+/// Reads a Hugging Face config.json, or the `config` of an mha-json file when `model_type` is given.
+/// `file` is how messages name it. Throws Error{model} `FILE: KEY: expected …, got …`.
+FamilyModel read_family(const nlohmann::json& config, const std::string& file, std::string_view model_type = "");
+
+/// Finds all arrays of the encoder and checks types and shapes. Names that were not taken are appended to `unused`, sorted.
+/// Throws Error{model}: a missing array (name, shape that the configuration implies, nearest name in the file), a wrong
+/// shape (name, expected, found), a type that is no float (name, type).
+Weights bind_weights(const FamilyModel& family, const WeightSource& source, std::vector<std::string>& unused);
+
+/// The tasks for which the file holds a head: those that `architectures` names, else those whose arrays are there.
+std::vector<Task> tasks_of(const FamilyModel& family, const WeightSource& source);
+/// Finds the arrays of one head and takes their names off `unused`. Throws Error{model} as bind_weights, and when the
+/// family has no such head.
+HeadWeights bind_head(const FamilyModel& family, Task task, const Weights& weights, const WeightSource& source,
+                      std::vector<std::string>& unused);
+
+/// The `config` object of an mha-json file: every switch that differs from its default, and all sizes.
+nlohmann::json config_to_json(const ModelConfig& config);
+/// Every array that is present, under its mha-json name (without `.scale` arrays), in the order of the forward pass.
+std::vector<std::pair<std::string, const Weight*>> named_weights(const Weights& weights);
+
+/// Throws Error{model} where an array that the configuration needs is absent or has another shape or type.
+void check_weights(const ModelConfig& config, const Weights& weights);
+
+/// The block of BERT (Devlin et al. 2018), which many families share: post-norm, biases, embedding norm, GELU. Reads
+/// the keys that they spell alike: sizes, layer_norm_eps, pad_token_id, and refuses decoders.
+ModelConfig read_bert_block(ConfigReader& read, double default_eps = 1e-12);
+/// `rope_parameters` / `rope_scaling` / `rope_theta` of one object: base and linear divisor. Other kinds are refused.
+void read_rotary(ConfigReader& read, const nlohmann::json* parameters, double default_base, double& base, double& divisor);
+
+// One a file of this folder.
+extern const Family kBert, kRoberta, kDistilbert, kMpnet, kAlbert, kElectra, kDeberta, kDebertaV2, kModernBert, kNomicBert,
+    kGte, kT5, kMt5, kUmt5, kMarian, kRoformer, kEuroBert, kEsm, kTransformerEncoder, kMhaJson;
+
+}  // namespace mha

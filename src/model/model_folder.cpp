@@ -1,0 +1,364 @@
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "io/json.hpp"
+#include "mha/core/error.hpp"
+#include "mha/io/json_weights.hpp"
+#include "mha/model/model.hpp"
+#include "model/builtin_models.hpp"
+#include "model/json_fields.hpp"
+#include "model/json_sentence.hpp"
+#include "model/opened_model.hpp"
+#include "model/weight_count.hpp"
+#include "model/weight_sources.hpp"
+
+namespace mha {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr char kConfig[] = "config.json";
+constexpr char kJsonModel[] = "model.json";
+constexpr char kJsonType[] = "mha-json";  // model_type of a folder with those switches and names
+constexpr char kTokenizerConfig[] = "tokenizer_config.json";
+
+/// Name of the mha-json file of a location, or nothing for one in the Hugging Face layout.
+std::optional<std::string> json_file_of(const ModelLocation& location, const FileSet& files) {
+  if (location.kind == ModelLocation::Kind::json_file) return fs::path(location.path).filename().string();
+  if (!files.has(kConfig) && files.has(kJsonModel)) return kJsonModel;
+  return std::nullopt;
+}
+
+void add_decisions(std::vector<Decision>& to, const std::vector<Decision>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+/// models.md, "Precedence": --max-length, sentence_bert_config.json, tokenizer_config.json, position table; never above
+/// what the position table serves.
+void decide_max_length(OpenedModel& model, const LoadOptions& options) {
+  const std::size_t positions = model.family.config.max_positions;
+  std::optional<std::size_t> length;
+  std::string from;
+  if (options.max_length) {
+    if (*options.max_length == 0) throw_usage("--max-length: expected at least 1, got 0");
+    length = options.max_length;
+    from = "--max-length";
+  } else if (model.sentence.max_length) {
+    length = model.sentence.max_length;
+    from = model.sentence.max_length_from;
+  } else if (const auto tokens = tokenizer_max_length(*model.encoder_files)) {
+    length = tokens;
+    from = std::string(kTokenizerConfig) + ":model_max_length";
+  }
+  if (positions != 0 && (!length || *length > positions)) {
+    if (options.max_length) {
+      model.notes.push_back("--max-length " + std::to_string(*options.max_length) +
+                            ": the position table serves at most " + std::to_string(positions) + " tokens; " +
+                            std::to_string(positions) + " is used");
+    }
+    from = model.config_name + ": the position table serves " + std::to_string(positions) +
+           (length ? ", less than " + from + " says" : "");
+    length = positions;
+  }
+  model.max_length = length;
+  model.decisions.push_back({"max_length", length ? std::to_string(*length) : "none",
+                             length ? from : "assumed: no file names one and no position table limits it"});
+}
+
+void open_folder(OpenedModel& model) {
+  model.config_name = kConfig;
+  model.sentence = read_sentence_modules(*model.files);
+  model.encoder_files = model.files;
+  if (!model.sentence.transformer_folder.empty()) {
+    model.encoder_files = subfolder_files(model.files, model.sentence.transformer_folder);
+    model.config_name = model.sentence.transformer_folder + "/" + kConfig;
+  }
+  if (!model.encoder_files->has(kConfig)) {
+    throw_model("model: " + model.encoder_files->place(kConfig) +
+                ": no such file; expected a model folder in the Hugging Face layout");
+  }
+  const FileBytes file = model.encoder_files->open(kConfig);
+  json config = parse_json(file.text(), file.origin);
+  if (config.is_object() && config.value("model_type", json()) == kJsonType && !model.files->has("modules.json")) {
+    model.sentence = take_json_sentence(config, model.config_name, file.origin);
+    model.json_dense = true;
+  }
+  model.family = read_family(config, file.origin);
+}
+
+void open_json(OpenedModel& model, const std::string& name) {
+  model.config_name = name;
+  model.encoder_files = model.files;
+  const FileBytes file = model.files->open(name);
+  model.json = std::make_shared<const JsonModel>(JsonModel::parse(file.text(), file.origin));
+  json config = parse_json(model.json->config_json(), file.origin + ": config");
+  model.sentence = take_json_sentence(config, name, file.origin + ": config");
+  model.json_dense = true;
+  model.family = read_family(config, file.origin + ": config", kJsonType);
+}
+
+/// Which precision `--dtype` means.
+Precision precision_of(const std::string& dtype, const Backend& backend) {
+  if (dtype == "auto") return backend.exact_precision();
+  const std::map<std::string, Precision> known{{"f32", Precision::f32},
+                                               {"bf16", Precision::bf16},
+                                               {"int8", Precision::int8},
+                                               {"bf16x3", Precision::bf16x3},
+                                               {"bf16x6", Precision::bf16x6}};
+  const auto found = known.find(dtype);
+  if (found == known.end()) throw_usage("--dtype: expected auto, f32, bf16, int8 or bf16x3, got " + dtype);
+  if (!backend.supports(found->second)) {
+    throw_usage("--dtype: " + dtype + ": the backend " + std::string(backend.name()) +
+                " does not have it on this machine; try --dtype auto");
+  }
+  return found->second;
+}
+
+class LoadedModel final : public Model {
+ public:
+  LoadedModel(std::shared_ptr<const OpenedModel> opened, const LoadOptions& options)
+      : opened_(std::move(opened)),
+        backend_(backend_named(options.backend)),
+        precision_(precision_of(options.dtype, backend_)),
+        tokenizer_(open_tokenizer(*opened_, options)),
+        source_(open_weights(*opened_)),
+        sentence_(opened_->sentence.config),
+        decisions_(opened_->decisions) {
+    Weights weights = bind_weights(opened_->family, *source_, unused_);
+    bind_dense_modules(*opened_, *source_, sentence_, unused_);
+    for (DenseModule& dense : sentence_.dense) pack_dense(dense, backend_);
+    count_ = count_weights(weights, sentence_);
+    encoder_ = std::make_unique<Encoder>(opened_->family.config, std::move(weights), backend_, precision_);
+    require_pooler(sentence_.pooling);
+    decisions_.push_back(
+        {"backend", std::string(backend_.name()), options.backend == "auto" ? "best of this machine" : "--backend"});
+  }
+
+  const ModelLocation& location() const override { return opened_->location; }
+  const ModelConfig& config() const override { return opened_->family.config; }
+  const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  std::shared_ptr<const Tokenizer> shared_tokenizer() const override { return tokenizer_; }
+  const Encoder& encoder() const override { return *encoder_; }
+  const SentenceConfig& sentence() const override { return sentence_; }
+  std::optional<std::size_t> max_length() const override { return opened_->max_length; }
+  const std::vector<Decision>& decisions() const override { return decisions_; }
+  std::vector<ModelFile> files() const override { return opened_->files->opened(); }
+  const std::vector<std::string>& unused_tensors() const override { return unused_; }
+  const std::vector<std::string>& notes() const override { return opened_->notes; }
+  std::size_t parameters() const override { return count_.parameters; }
+  std::size_t weight_bytes() const override { return count_.bytes; }
+  std::string weights_dtype() const override { return count_.dtype; }
+
+  std::size_t embedding_width(const std::vector<PoolingMode>& pooling) const override {
+    require_pooler(pooling);
+    std::size_t width = config().d_model * pooling.size();
+    for (const DenseModule& dense : sentence_.dense) {
+      if (dense.in != width) {
+        throw_usage("--pooling: the dense module " + dense.folder + " of this model expects " +
+                    std::to_string(dense.in) + " values, this pooling gives " + std::to_string(width) +
+                    "; leave --pooling out");
+      }
+      width = dense.out;
+    }
+    return width;
+  }
+
+  std::vector<Task> tasks() const override { return tasks_of(opened_->family, *source_); }
+
+  std::shared_ptr<const Head> load_head(Task task) const override {
+    std::vector<std::string> unused = unused_;
+    return std::make_shared<const Head>(bind_head(opened_->family, task, encoder_->weights(), *source_, unused),
+                                        backend_, precision_);
+  }
+
+ private:
+  void require_pooler(const std::vector<PoolingMode>& pooling) const {
+    if (std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) == pooling.end()) return;
+    if (encoder_->weights().pooler.weight.present()) return;
+    throw_usage("--pooling pooler: " + opened_->files->origin() +
+                ": this model has no pooler weights; use --pooling cls or --pooling mean");
+  }
+
+  std::shared_ptr<const OpenedModel> opened_;
+  const Backend& backend_;
+  Precision precision_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::shared_ptr<const WeightSource> source_;
+  SentenceConfig sentence_;
+  std::vector<Decision> decisions_;
+  std::vector<std::string> unused_;
+  std::unique_ptr<const Encoder> encoder_;
+  WeightCount count_;
+};
+
+}  // namespace
+
+FileBytes RecordingFiles::open(std::string_view name) const {
+  FileBytes file = files_->open(name);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto same = [&](const ModelFile& other) { return other.path == name; };
+  if (std::none_of(opened_.begin(), opened_.end(), same)) opened_.push_back({std::string(name), file.bytes.size()});
+  return file;
+}
+
+std::vector<ModelFile> RecordingFiles::opened() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<ModelFile> files = opened_;
+  std::sort(files.begin(), files.end(), [](const ModelFile& a, const ModelFile& b) { return a.path < b.path; });
+  return files;
+}
+
+std::shared_ptr<const RecordingFiles> files_of(const ModelLocation& location) {
+  switch (location.kind) {
+    case ModelLocation::Kind::folder:
+      return std::make_shared<const RecordingFiles>(folder_files(location.path));
+    case ModelLocation::Kind::json_file: {
+      const fs::path folder = fs::path(location.path).parent_path();
+      return std::make_shared<const RecordingFiles>(folder_files(folder.empty() ? fs::path(".") : folder));
+    }
+    case ModelLocation::Kind::builtin:
+      break;
+  }
+  auto files = builtin_model_files(location.path);
+  if (files == nullptr) throw_internal("model: no built-in model is called " + location.path);
+  return std::make_shared<const RecordingFiles>(std::move(files));
+}
+
+std::optional<std::size_t> tokenizer_max_length(const FileSet& files) {
+  constexpr std::size_t kSentinel = 1000000;
+  if (!files.has(kTokenizerConfig)) return std::nullopt;
+  const FileBytes file = files.open(kTokenizerConfig);
+  const json object = parse_json(file.text(), file.origin);
+  const JsonFields fields(object, "tokenizer config", file.origin);
+  const auto length = fields.size("model_max_length");
+  if (!length || *length > kSentinel) return std::nullopt;
+  if (*length == 0) fields.fail("model_max_length", "at least 1");
+  return length;
+}
+
+std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, const LoadOptions& options) {
+  auto model = std::make_shared<OpenedModel>();
+  model->location = location;
+  model->files = files_of(location);
+  if (const auto name = json_file_of(location, *model->files)) {
+    open_json(*model, *name);
+  } else {
+    open_folder(*model);
+  }
+  check_sentence_widths(model->sentence, model->family.config.d_model, model->files->origin());
+  add_decisions(model->decisions, model->family.decisions);
+  add_decisions(model->decisions, model->sentence.decisions);
+  decide_max_length(*model, options);
+  return model;
+}
+
+namespace {
+
+std::shared_ptr<const Tokenizer> json_tokenizer(const std::string& text, const std::string& origin) {
+  const json object = parse_json(text, origin);
+  const JsonFields fields(object, "tokenizer", origin);
+  if (fields.text("type").value_or("") != "words") return Tokenizer::from_json(text, origin);
+  const json& entries = fields.at("vocab");
+  if (!entries.is_array() || entries.empty()) fields.fail("vocab", "an array of words");
+  std::vector<std::string> vocab;
+  for (const json& entry : entries) {
+    if (!entry.is_string()) fields.fail_text("vocab", "expected words, got " + json_excerpt(entry));
+    vocab.push_back(entry.get<std::string>());
+  }
+  const std::string unk = fields.text("unk").value_or(vocab.front());
+  return Tokenizer::from_words(std::move(vocab), fields.flag("lowercase").value_or(false), unk, origin);
+}
+
+void require_room(const Tokenizer& tokenizer, const LoadOptions& options) {
+  if (!options.max_length || !options.special_tokens) return;
+  if (*options.max_length >= tokenizer.special_count(false)) return;
+  throw_usage("--max-length: expected at least " + std::to_string(tokenizer.special_count(false)) +
+              ", the special tokens of this model, got " + std::to_string(*options.max_length));
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> open_tokenizer(const OpenedModel& model, const LoadOptions& options) {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  if (model.json == nullptr) {
+    tokenizer = Tokenizer::from_files(*model.encoder_files);
+  } else {
+    const std::string origin = model.files->place(model.config_name) + ": tokenizer";
+    if (model.json->tokenizer_json().empty()) throw_model("tokenizer: " + origin + ": expected an object, found none");
+    tokenizer = json_tokenizer(model.json->tokenizer_json(), origin);
+  }
+  if (model.sentence.lowercase) tokenizer = tokenizer->with_lowercase();
+  require_room(*tokenizer, options);
+  return tokenizer;
+}
+
+std::shared_ptr<const WeightSource> open_weights(const OpenedModel& model) {
+  if (model.json != nullptr) {
+    return json_source(model.json, model.files->place(model.config_name));
+  }
+  return safetensors_source(*model.encoder_files, model.location.weights);
+}
+
+void bind_dense_modules(const OpenedModel& model, const WeightSource& source, SentenceConfig& config,
+                        std::vector<std::string>& unused) {
+  for (DenseModule& dense : config.dense) {
+    if (!model.json_dense) {
+      bind_dense(dense, *safetensors_source(*subfolder_files(model.files, dense.folder)), "linear.");
+      continue;
+    }
+    const std::string prefix = dense.folder + ".";
+    bind_dense(dense, source, prefix);
+    std::erase_if(unused, [&](const std::string& name) { return name.starts_with(prefix); });
+  }
+}
+
+TokenizerOnly load_tokenizer(const ModelLocation& location, const LoadOptions& options) {
+  const auto files = files_of(location);
+  TokenizerOnly out;
+  OpenedModel model;
+  if (json_file_of(location, *files) || files->has(kConfig)) {
+    const auto opened = open_model(location, options);
+    out.tokenizer = open_tokenizer(*opened, options);
+    out.max_length = opened->max_length;
+    out.notes = opened->notes;
+    out.sentence = opened->sentence.config;
+    return out;
+  }
+  // A folder with a tokenizer alone: no position table limits the length.
+  model.location = location;
+  model.files = files;
+  model.sentence = read_sentence_modules(*files);
+  model.encoder_files = files;
+  if (!model.sentence.transformer_folder.empty()) {
+    model.encoder_files = subfolder_files(files, model.sentence.transformer_folder);
+  }
+  decide_max_length(model, options);
+  out.tokenizer = open_tokenizer(model, options);
+  out.max_length = model.max_length;
+  out.sentence = model.sentence.config;
+  return out;
+}
+
+ModelHeader read_model_header(const ModelLocation& location, const LoadOptions& options) {
+  ModelHeader header;
+  header.opened = open_model(location, options);
+  header.config = header.opened->family.config;
+  header.sentence = header.opened->sentence.config;
+  header.max_length = header.opened->max_length;
+  return header;
+}
+
+std::shared_ptr<const Model> Model::load(const ModelHeader& header, const LoadOptions& options) {
+  return std::make_shared<const LoadedModel>(header.opened, options);
+}
+
+std::shared_ptr<const Model> Model::load(const ModelLocation& location, const LoadOptions& options) {
+  return std::make_shared<const LoadedModel>(open_model(location, options), options);
+}
+
+}  // namespace mha

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "mha/core/error.hpp"
+#include "mha/model/model.hpp"
+
+namespace mha {
+
+namespace {
+
+/// sums[c] = Σ weight(r) · hidden[r][c] over rows from `first`, in row order and in double: the same bits wherever the
+/// input stands in a batch.
+template <typename Weight>
+void weighted_sum(ConstMatrix hidden, std::size_t first, Weight weight, std::vector<double>& sums) {
+  sums.assign(hidden.cols, 0.0);
+  for (std::size_t r = first; r < hidden.rows; ++r) {
+    const float* row = hidden.row(r);
+    const double w = weight(r);
+    for (std::size_t c = 0; c < hidden.cols; ++c) sums[c] += w * static_cast<double>(row[c]);
+  }
+}
+
+void append_scaled(const std::vector<double>& sums, double divisor, std::vector<float>& out) {
+  for (const double sum : sums) out.push_back(static_cast<float>(sum / divisor));
+}
+
+void append_pooled(PoolingMode mode, ConstMatrix hidden, std::size_t first, const float* pooler,
+                   std::vector<double>& sums, std::vector<float>& out) {
+  const auto count = static_cast<double>(hidden.rows - first);
+  const auto append = [&](const float* row) { out.insert(out.end(), row, row + hidden.cols); };
+  switch (mode) {
+    case PoolingMode::cls:
+      return append(hidden.row(first));
+    case PoolingMode::last:
+      return append(hidden.row(hidden.rows - 1));
+    case PoolingMode::mean:
+      weighted_sum(
+          hidden, first, [](std::size_t) { return 1.0; }, sums);
+      return append_scaled(sums, count, out);
+    case PoolingMode::mean_sqrt_len:
+      weighted_sum(
+          hidden, first, [](std::size_t) { return 1.0; }, sums);
+      return append_scaled(sums, std::sqrt(count), out);
+    case PoolingMode::weighted_mean: {
+      // Weight r + 1, counted from the first token of the input even when a prompt is left out (sentence-transformers
+      // 6.2, Pooling.forward).
+      weighted_sum(
+          hidden, first, [](std::size_t r) { return static_cast<double>(r + 1); }, sums);
+      const auto rows = static_cast<double>(hidden.rows);
+      const auto left_out = static_cast<double>(first);
+      return append_scaled(sums, (rows * (rows + 1) - left_out * (left_out + 1)) / 2, out);
+    }
+    case PoolingMode::max: {
+      const std::size_t begin = out.size();
+      append(hidden.row(first));
+      for (std::size_t r = first + 1; r < hidden.rows; ++r) {
+        for (std::size_t c = 0; c < hidden.cols; ++c) out[begin + c] = std::max(out[begin + c], hidden.row(r)[c]);
+      }
+      return;
+    }
+    case PoolingMode::pooler:
+      if (pooler == nullptr) throw_internal("pooling: the pooler's output was not computed");
+      return append(pooler);
+  }
+}
+
+void l2_normalize(std::vector<float>& values) {
+  constexpr double kSmallestNorm = 1e-12;  // torch.nn.functional.normalize
+  double squares = 0;
+  for (const float value : values) squares += static_cast<double>(value) * static_cast<double>(value);
+  const double norm = std::max(std::sqrt(squares), kSmallestNorm);
+  for (float& value : values) value = static_cast<float>(static_cast<double>(value) / norm);
+}
+
+}  // namespace
+
+std::string_view name_of(PoolingMode mode) {
+  switch (mode) {
+    case PoolingMode::cls:
+      return "cls";
+    case PoolingMode::mean:
+      return "mean";
+    case PoolingMode::max:
+      return "max";
+    case PoolingMode::last:
+      return "last";
+    case PoolingMode::mean_sqrt_len:
+      return "mean_sqrt_len";
+    case PoolingMode::weighted_mean:
+      return "weighted_mean";
+    case PoolingMode::pooler:
+      return "pooler";
+  }
+  return "?";
+}
+
+void pool(const SentenceConfig& sentence, ConstMatrix hidden, std::size_t first, const float* pooler, std::size_t dims,
+          bool normalize, const Backend& backend, std::vector<float>& out) {
+  if (first >= hidden.rows) throw_input("no tokens to pool");
+  thread_local std::vector<double> sums;
+  out.clear();
+  for (const PoolingMode mode : sentence.pooling) append_pooled(mode, hidden, first, pooler, sums, out);
+
+  thread_local std::vector<float> input;
+  for (const DenseModule& dense : sentence.dense) {
+    if (dense.packed == nullptr) throw_internal("pooling: dense module " + dense.folder + " was not loaded");
+    if (dense.in != out.size()) {
+      throw_usage("pooling: dense module " + dense.folder + ": expected " + std::to_string(dense.in) +
+                  " pooled values, got " + std::to_string(out.size()) +
+                  "; use the pooling that the model was made with");
+    }
+    if (dense.normalize_input) l2_normalize(out);
+    input.swap(out);
+    out.resize(dense.out);
+    LinearTail tail;
+    tail.activation = dense.activation;
+    backend.linear(*dense.packed, {input.data(), 1, dense.in}, {out.data(), 1, dense.out}, tail, nullptr);
+  }
+
+  if (dims > out.size()) {
+    throw_usage("--dims: expected at most " + std::to_string(out.size()) + ", the width of the model's vectors, got " +
+                std::to_string(dims));
+  }
+  if (dims != 0) out.resize(dims);
+  if (normalize) l2_normalize(out);
+  for (const float value : out) {
+    if (!std::isfinite(value)) throw_input("the pooled vector is not finite");
+  }
+}
+
+}  // namespace mha

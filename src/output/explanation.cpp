@@ -1,0 +1,44 @@
+#include "mha/output/explanation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace mha {
+
+const Stage* Explanation::stage(std::string_view name) const {
+  const auto found = std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) { return stage.name == name; });
+  return found == stages.end() ? nullptr : &*found;
+}
+
+std::size_t most_telling_token(const Explanation& explanation) {
+  const Stage* probabilities = explanation.stage("probabilities");
+  const std::size_t tokens = explanation.labels.size();
+  if (probabilities == nullptr || tokens == 0) return 0;
+  std::size_t best = 0;
+  double best_score = -1;
+  for (std::size_t q = 0; q < tokens; ++q) {
+    if (explanation.labels[q].special) continue;
+    std::map<std::size_t, double> looked_at;
+    for (const std::size_t head : explanation.heads) {
+      const float* row = probabilities->values.data() + (head * tokens + q) * tokens;
+      std::size_t strongest = tokens;
+      for (std::size_t k = 0; k < tokens; ++k) {
+        if (k == q || explanation.labels[k].special) continue;
+        if (strongest == tokens || row[k] > row[strongest]) strongest = k;
+      }
+      if (strongest == tokens) continue;
+      double& weight = looked_at[strongest];
+      weight = std::max(weight, static_cast<double>(row[strongest]));
+    }
+    double score = 0;
+    for (const auto& [key, weight] : looked_at) score += weight;
+    if (score > best_score) {
+      best_score = score;
+      best = q;
+    }
+  }
+  return best;
+}
+
+}  // namespace mha

@@ -1,0 +1,236 @@
+#include "output/explanation_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "mha/core/numbers.hpp"
+#include "mha/output/terminal_text.hpp"
+
+namespace mha {
+namespace {
+
+constexpr std::size_t kListened = 3;  // tokens that a sentence lists
+
+std::string number(std::size_t n) { return std::to_string(n); }
+
+std::string decimal(double value, int digits) {
+  std::string text;
+  append_float(text, static_cast<float>(value), digits);
+  return text;
+}
+
+std::string shape(std::size_t rows, std::size_t columns) { return "(" + number(rows) + ", " + number(columns) + ")"; }
+
+std::string percent(double share) { return number(static_cast<std::size_t>(std::lround(share * 100))) + " %"; }
+
+double norm_of(const float* row, std::size_t columns) {
+  double sum = 0;
+  for (std::size_t i = 0; i < columns; ++i) sum += static_cast<double>(row[i]) * static_cast<double>(row[i]);
+  return std::sqrt(sum);
+}
+
+class Story {
+ public:
+  Story(const Explanation& explanation, std::size_t token)
+      : e_(explanation), token_(token), tokens_(explanation.labels.size()) {
+    if (token_ < tokens_) name_ = display_name(e_.labels[token_]);
+  }
+
+  std::vector<ExplanationStep> tell() {
+    biography();
+    perspectives();
+    scores();
+    contextual_vectors();
+    all_perspectives();
+    rest_of_the_block();
+    return std::move(steps_);
+  }
+
+ private:
+  const Stage* stage(std::string_view name) const { return e_.stage(name); }
+
+  void show(ExplanationStep& step, std::string_view name, const std::string& caption) const {
+    if (const Stage* s = stage(name); s != nullptr && s->heads == 0) {
+      step.matrices.push_back({caption + ": " + shape(s->rows, s->cols), s->values.data(), s->rows, s->cols, false});
+    }
+  }
+
+  void show_heads(ExplanationStep& step, std::string_view name, const std::string& what, bool keys) const {
+    const Stage* s = stage(name);
+    if (s == nullptr) return;
+    for (const std::size_t head : shown_heads()) {
+      step.matrices.push_back({"head " + number(head) + ": " + what + ": " + shape(s->rows, s->cols),
+                               s->values.data() + head * s->rows * s->cols, s->rows, s->cols, keys});
+    }
+  }
+
+  // With many heads the matrices of two stand for all; the findings name every head.
+  std::vector<std::size_t> shown_heads() const {
+    std::vector<std::size_t> heads = e_.heads;
+    if (heads.size() > 2) heads.resize(2);
+    return heads;
+  }
+
+  void mention_hidden_heads(ExplanationStep& step) const {
+    if (e_.heads.size() > shown_heads().size()) {
+      step.sentences.push_back("Two of the " + number(e_.heads.size()) +
+                               " heads are shown; --head chooses others, --format json has all.");
+    }
+  }
+
+  void biography() {
+    ExplanationStep step;
+    step.heading = "Step 1  The input: embedding plus position";
+    step.analogy = "Your biography: what each word is, and where it stands.";
+    step.sentences.push_back("The text is " + number(tokens_) + " tokens. Each becomes a vector of d_model = " + number(e_.d_model) +
+                             " numbers, so X is " + shape(tokens_, e_.d_model) + ".");
+    if (e_.layer > 0) {
+      step.sentences.push_back("Layer " + number(e_.layer) + " reads what layer " + number(e_.layer - 1) +
+                               " wrote: X is hidden_states[" + number(e_.layer) + "].");
+    }
+    if (e_.layer == 0) {
+      show(step, "word_embedding", "embedding");
+      show(step, "position_encoding", e_.sinusoidal ? "position encoding, sines and cosines" : "position embeddings");
+    }
+    show(step, "X", "X");
+    steps_.push_back(std::move(step));
+  }
+
+  void perspectives() {
+    ExplanationStep step;
+    step.heading = "Step 2  The heads: Q, K and V";
+    step.analogy = "Each head reads the biography through its own lens: Q is its question, K the description, V the content.";
+    const std::string input = stage("norm1") != nullptr ? "norm1(X)" : "X";
+    if (stage("norm1") != nullptr) {
+      step.sentences.push_back("This is a pre-norm model: Q, K and V are made from norm1(X), X after its normalisation.");
+      show(step, "norm1", "norm1(X)");
+    }
+    step.sentences.push_back("d_model " + number(e_.d_model) + " is read by " + number(e_.n_heads) + " heads of d_head " + number(e_.d_head) +
+                             ": Q = " + input + "·Wq, K = " + input + "·Wk and V = " + input + "·Wv are " +
+                             shape(tokens_, e_.d_head) + " a head.");
+    mention_hidden_heads(step);
+    show_heads(step, "Q", "Q", false);
+    show_heads(step, "K", "K", false);
+    show_heads(step, "V", "V", false);
+    steps_.push_back(std::move(step));
+  }
+
+  void scores() {
+    ExplanationStep step;
+    step.heading = "Step 3  Who listens to whom: scores and softmax";
+    step.analogy = "Every question is held against every description; the softmax turns the matches into shares of attention.";
+    const std::string root = decimal(std::sqrt(static_cast<double>(e_.d_head)), 3);
+    step.sentences.push_back("Scores = Q·Kᵀ are " + shape(tokens_, tokens_) +
+                             (e_.scaled ? ", divided by √" + number(e_.d_head) + " = " + root : ", not divided in this family") +
+                             "; the softmax of each row sums to 1.");
+    mention_hidden_heads(step);
+    show_heads(step, "scores", "scores = Q·Kᵀ", true);
+    show_heads(step, "scaled", e_.scaled ? "scaled = scores / " + root : "what enters the softmax", true);
+    show_heads(step, "probabilities", "probabilities = softmax by row", true);
+    if (const Stage* s = stage("probabilities"); s != nullptr && token_ < tokens_) {
+      step.findings_title = "Whom " + name_ + " listens to:";
+      for (const std::size_t head : e_.heads) {
+        const float* row = s->values.data() + (head * tokens_ + token_) * tokens_;
+        step.findings.push_back("head " + number(head) + ": " + name_ + " → " + listened(row));
+      }
+    }
+    steps_.push_back(std::move(step));
+  }
+
+  std::string listened(const float* row) const {
+    std::vector<std::size_t> order(tokens_);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [row](std::size_t a, std::size_t b) { return row[a] > row[b]; });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(kListened, tokens_); ++i) {
+      if (i > 0 && row[order[i]] < 0.005F) break;
+      if (i > 0) text += ", ";
+      text += display_name(e_.labels[order[i]]) + " " + percent(static_cast<double>(row[order[i]]));
+    }
+    return text;
+  }
+
+  void contextual_vectors() {
+    ExplanationStep step;
+    step.heading = "Step 4  The contextual vectors: Z";
+    step.analogy = "What is heard, in the shares of step 3: a word in the context of the words it listened to.";
+    step.sentences.push_back("Z = probabilities·V is " + shape(tokens_, e_.d_head) + " a head.");
+    mention_hidden_heads(step);
+    show_heads(step, "Z", "Z = probabilities·V", false);
+    if (const Stage* s = stage("probabilities"); s != nullptr && token_ < tokens_) {
+      for (const std::size_t head : e_.heads) {
+        const float* row = s->values.data() + (head * tokens_ + token_) * tokens_;
+        const auto most = static_cast<std::size_t>(std::max_element(row, row + tokens_) - row);
+        step.findings.push_back("head " + number(head) + ": Z of " + name_ + " is " + percent(static_cast<double>(row[most])) +
+                                " the V of " + display_name(e_.labels[most]));
+      }
+    }
+    steps_.push_back(std::move(step));
+  }
+
+  void all_perspectives() {
+    ExplanationStep step;
+    step.heading = "Step 5  All perspectives: concat and Wo";
+    step.analogy = "The reports lie side by side on the table; Wo is the chief who reads them all and decides.";
+    const std::size_t width = e_.n_heads * e_.d_head;
+    step.sentences.push_back("The Z of " + number(e_.n_heads) + " heads side by side are the concat " + shape(tokens_, width) + ", " +
+                             number(e_.n_heads) + " × " + number(e_.d_head) + " = " + number(width) + "; times Wo it is " +
+                             shape(tokens_, e_.d_model) + " again.");
+    show(step, "concat", "concat");
+    show(step, "attention_output", "attention output = concat·Wo + bias");
+    if (const Stage* s = stage("output_share"); s != nullptr && token_ < tokens_) {
+      step.findings_title = "Z_h·Wo_h is a head's share of the output; all shares and Wo's bias add up to it. Their lengths for " + name_ + ":";
+      for (const std::size_t head : e_.heads) {
+        const float* row = s->values.data() + (head * s->rows + token_) * s->cols;
+        step.findings.push_back("head " + number(head) + ": columns " + number(head * e_.d_head) + " to " +
+                                number((head + 1) * e_.d_head - 1) + ", share of length " + decimal(norm_of(row, s->cols), 3));
+      }
+    }
+    steps_.push_back(std::move(step));
+  }
+
+  void rest_of_the_block() {
+    struct Row {
+      std::string_view stage;
+      std::string_view caption;
+    };
+    static constexpr Row kRows[] = {
+        {"residual1", "X + attention output"},
+        {"attention_norm", "after the attention's normalisation"},
+        {"norm2", "norm2, what enters the feed-forward"},
+        {"feed_forward_input", "feed-forward input"},
+        {"feed_forward_hidden", "feed-forward hidden, after its activation"},
+        {"feed_forward_output", "feed-forward output"},
+        {"residual2", "with the residual"},
+        {"block_output", "block output, what the next layer reads"},
+    };
+    ExplanationStep step;
+    step.heading = "After attention  The rest of the block";
+    step.analogy = "The contextual CV is laid on top of the biography and polished.";
+    for (const Row& row : kRows) show(step, row.stage, std::string(row.caption));
+    const bool only_output = step.matrices.size() == 1 && stage("block_output") != nullptr;
+    if (step.matrices.empty() || (only_output && stage("residual1") == nullptr)) return;
+    step.sentences.push_back("Residual connections, normalisation and the feed-forward network complete layer " + number(e_.layer) + ".");
+    steps_.push_back(std::move(step));
+  }
+
+  const Explanation& e_;
+  std::size_t token_;
+  std::size_t tokens_;
+  std::string name_;
+  std::vector<ExplanationStep> steps_;
+};
+
+}  // namespace
+
+std::string display_name(const MapLabel& label) {
+  const std::string text = escape_controls(label.text.empty() ? label.piece : label.text);
+  return text.find_first_not_of(' ') == std::string::npos ? "␠" : text;
+}
+
+std::vector<ExplanationStep> explanation_steps(const Explanation& explanation, std::size_t token) {
+  return Story(explanation, token).tell();
+}
+
+}  // namespace mha

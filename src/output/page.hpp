@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "mha/core/error.hpp"
+
+namespace mha {
+
+/// Puts `text` where the template has its first `mark`. Fill marks from the end of the page to its start, so that no
+/// inserted text is searched for the next mark.
+inline void fill_mark(std::string& page, std::string_view mark, std::string_view text) {
+  const std::size_t at = page.find(mark);
+  if (at == std::string::npos) throw_internal("page: no mark " + std::string(mark));
+  page.replace(at, mark.size(), text);
+}
+
+}  // namespace mha

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mha::tokenizer {
+
+/// SentencePiece's precompiled character map: a double array over bytes whose values are places in a list of
+/// NUL-terminated replacements. Blob: size of the array in bytes (u32), the array (u32 each), the replacements.
+/// Source: crate spm_precompiled 0.1.4; all numbers little-endian.
+class Charsmap {
+ public:
+  Charsmap() = default;
+  /// Throws Error{model} that names `where` for a blob that is no map. An empty blob changes nothing.
+  Charsmap(std::string_view blob, const std::string& where);
+
+  bool empty() const { return units_.empty(); }
+
+  /// What the *shortest* entry that `chunk` starts with is replaced by; empty when there is no such entry.
+  /// Throws Error{model} when the map leads outside itself.
+  std::optional<std::string_view> find(std::string_view chunk) const;
+
+ private:
+  [[noreturn]] void fail(const std::string& found) const;
+
+  std::vector<std::uint32_t> units_;
+  std::string replacements_;
+  std::string where_;
+};
+
+/// Standard base64 with padding; Error{model} naming `where` otherwise.
+std::string decode_base64(std::string_view text, const std::string& where);
+std::string encode_base64(std::string_view bytes);
+
+}  // namespace mha::tokenizer

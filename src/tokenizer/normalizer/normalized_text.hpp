@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mha/tokenizer/encoding.hpp"
+#include "tokenizer/unicode/unicode.hpp"
+
+namespace mha::tokenizer {
+
+/// A stretch of the original text after normalization, and which characters of the original each byte stands for.
+///
+/// As long as every character was only replaced by one of the same length, byte i is byte base + i of the original and no
+/// alignment is stored. The first change of length materialises it: one Span for each byte of `text()`.
+/// The rules are those of the reference's NormalizedString (tokenizers 0.22.2, tokenizer/normalizer.rs): what is removed
+/// is covered by no neighbour; what is inserted shares the span of the byte before it.
+class NormalizedText {
+ public:
+  NormalizedText() = default;
+  NormalizedText(const NormalizedText&) = delete;
+  NormalizedText& operator=(const NormalizedText&) = delete;
+
+  /// Starts from the bytes `piece` at `base` of the original text `original`, both of which must outlive this text.
+  void assign(std::string_view original, std::uint32_t base, std::uint32_t size);
+
+  std::string_view text() const { return view_; }
+  bool empty() const { return view_.empty(); }
+  /// Whether byte i of `text()` is byte `base() + i` of the original.
+  bool one_to_one() const { return one_to_one_; }
+  std::uint32_t base() const { return base_; }
+  /// The whole original text.
+  std::string_view original() const { return original_; }
+
+  /// Bytes of the original that the bytes [begin, end) of `text()` stand for; begin < end. On character borders also where
+  /// the range is not.
+  Span origin(std::uint32_t begin, std::uint32_t end) const {
+    if (one_to_one_) return one_to_one_origin(begin, end);
+    return {alignment_[begin].begin, alignment_[end - 1].end};
+  }
+
+  /// The part [begin, end) of `text()` as a text of its own.
+  void slice(std::uint32_t begin, std::uint32_t end, NormalizedText& out) const;
+
+  /// The bytes for changes that keep every character's length and place; `text()` shows them at once.
+  char* writable();
+
+  /// A pass over the text that writes its successor: `begin_rewrite`, any of those below, `end_rewrite`.
+  /// `text()` is still the old text in between; positions are bytes of it.
+  void begin_rewrite();
+  /// Copies the bytes [begin, end) with what they stand for.
+  void copy(std::uint32_t begin, std::uint32_t end);
+  /// Writes a character that stands for what the byte at `position` stands for.
+  void put(char32_t character, std::uint32_t position) { put(character, span_of(position)); }
+  void put(std::string_view bytes, std::uint32_t position) { put(bytes, span_of(position)); }
+  /// The same with the span given.
+  void put(char32_t character, Span origin);
+  void put(std::string_view bytes, Span origin);
+  /// What the reference lets a character stand for that is inserted before the byte at `position`: what the byte before
+  /// it stands for; at the very front an empty span.
+  Span before(std::uint32_t position) const {
+    return position == 0 ? Span{front_, front_} : span_of(position - 1);
+  }
+  /// The reference's `transform` of the bytes [begin, end); characters with one of the flags `dropped` are left out.
+  void replace(std::uint32_t begin, std::uint32_t end, const std::vector<unicode::Mapped>& changes,
+               std::uint32_t dropped = 0);
+  /// The same for the whole text, as a rewrite of its own.
+  using Change = unicode::Mapped;
+  void transform(const std::vector<Change>& changes);
+  /// Bytes written so far.
+  std::uint32_t rewritten_size() const { return static_cast<std::uint32_t>(next_.size()); }
+  void end_rewrite();
+
+  /// Room for changes and matches, kept here so that it is allocated once a thread.
+  std::vector<unicode::Mapped>& change_buffer() { return changes_; }
+  std::vector<Span>& match_buffer() { return matches_; }
+
+ private:
+  static bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+  Span one_to_one_origin(std::uint32_t begin, std::uint32_t end) const {
+    while (begin > 0 && continues(view_[begin])) --begin;
+    while (end < view_.size() && continues(view_[end])) ++end;
+    return {base_ + begin, base_ + end};
+  }
+  Span span_of(std::uint32_t position) const { return origin(position, position + 1); }
+
+  std::string_view original_;
+  std::string_view view_;  ///< of the original, or of text_
+  std::uint32_t base_ = 0;
+  std::uint32_t front_ = 0;  ///< the reference's original_shift: where this stretch of the original begins
+  bool one_to_one_ = true;
+  std::string text_;
+  std::vector<Span> alignment_;  ///< empty while one_to_one_
+  std::string next_;
+  std::vector<Span> next_alignment_;
+  std::vector<unicode::Mapped> changes_;
+  std::vector<Span> matches_;
+};
+
+}  // namespace mha::tokenizer

@@ -1,0 +1,224 @@
+// The pre-tokenizers that tell characters apart by their class.
+#include <array>
+
+#include "mha/core/utf8.hpp"
+#include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
+#include "tokenizer/unicode/unicode.hpp"
+
+namespace mha::tokenizer {
+namespace {
+
+enum class Class : std::uint8_t { word, space, mark, not_ascii };
+
+// Class of each character by its flags; ASCII by a table. What is neither `word` nor `space` is a mark; `word` 0 stands
+// for all that is not `mark`.
+class Classes {
+ public:
+  Classes(std::uint32_t space, std::uint32_t word, std::uint32_t mark) : space_(space), word_(word), mark_(mark) {
+    by_byte_.fill(Class::not_ascii);
+    for (unsigned byte = 0; byte < 0x80; ++byte) by_byte_[byte] = of_flags(unicode::flags(byte));
+  }
+  Class of_byte(char byte) const { return by_byte_[static_cast<unsigned char>(byte)]; }
+  /// Class of the character at `at`, which moves behind it.
+  Class next(std::string_view text, std::size_t& at) const {
+    const Class kind = of_byte(text[at]);
+    if (kind == Class::not_ascii) return of_flags(unicode::flags(utf8::next(text, at)));
+    ++at;
+    return kind;
+  }
+
+ private:
+  Class of_flags(std::uint32_t flags) const {
+    if ((flags & space_) != 0) return Class::space;
+    if (word_ != 0) return (flags & word_) != 0 ? Class::word : Class::mark;
+    return (flags & mark_) != 0 ? Class::mark : Class::word;
+  }
+
+  std::uint32_t space_;
+  std::uint32_t word_;
+  std::uint32_t mark_;
+  std::array<Class, 256> by_byte_{};
+};
+
+// Words are runs of Class::word; spaces are dropped; each mark is a word of its own, or each run of marks.
+class ByClass final : public PreTokenizer {
+ public:
+  ByClass(std::string_view type, const Classes& classes, bool runs_of_marks)
+      : type_(type), classes_(classes), runs_of_marks_(runs_of_marks) {}
+
+  void pre_tokenize(PreTokenizedText& text) const override {
+    const std::string_view bytes = text.text.text();
+    text.next_words.clear();
+    for (const Span& word : text.words) {
+      for (std::size_t at = word.begin; at < word.end;) {
+        const auto begin = static_cast<std::uint32_t>(at);
+        const Class kind = classes_.next(bytes, at);
+        if (kind == Class::space) continue;
+        if (kind == Class::word || runs_of_marks_) at = end_of_run(bytes, at, word.end, kind);
+        text.next_words.push_back({begin, static_cast<std::uint32_t>(at)});
+      }
+    }
+    text.words.swap(text.next_words);
+  }
+  std::string_view type() const override { return type_; }
+
+ private:
+  std::size_t end_of_run(std::string_view bytes, std::size_t at, std::size_t end, Class kind) const {
+    for (;;) {
+      while (at < end && classes_.of_byte(bytes[at]) == kind) ++at;
+      if (at >= end || classes_.of_byte(bytes[at]) != Class::not_ascii) return at;
+      std::size_t next = at;
+      if (classes_.next(bytes, next) != kind) return at;
+      at = next;
+    }
+  }
+
+  std::string_view type_;
+  Classes classes_;
+  bool runs_of_marks_;
+};
+
+// Delimiters are single characters told by a predicate.
+template <typename IsDelimiter>
+class ByDelimiter final : public PreTokenizer {
+ public:
+  ByDelimiter(std::string_view type, IsDelimiter is_delimiter, SplitBehavior behavior)
+      : type_(type), is_delimiter_(is_delimiter), behavior_(behavior) {}
+
+  void pre_tokenize(PreTokenizedText& text) const override {
+    const std::string_view bytes = text.text.text();
+    text.next_words.clear();
+    for (const Span& word : text.words) {
+      text.matches.clear();
+      for (std::size_t at = word.begin; at < word.end;) {
+        const auto begin = static_cast<std::uint32_t>(at);
+        if (is_delimiter_(utf8::next(bytes, at))) text.matches.push_back({begin, static_cast<std::uint32_t>(at)});
+      }
+      split_word(word, text.matches, behavior_, false, text.next_words);
+    }
+    text.words.swap(text.next_words);
+  }
+  std::string_view type() const override { return type_; }
+
+ private:
+  std::string_view type_;
+  IsDelimiter is_delimiter_;
+  SplitBehavior behavior_;
+};
+
+template <typename IsDelimiter>
+PreTokenizerPtr by_delimiter(std::string_view type, IsDelimiter is_delimiter, SplitBehavior behavior) {
+  return std::make_shared<ByDelimiter<IsDelimiter>>(type, is_delimiter, behavior);
+}
+
+// tokenizers 0.22.2, pre_tokenizers/unicode_scripts/pre_tokenizer.rs: a cut before each character whose script differs
+// from the last one that has any; what stands before the first such character is dropped.
+class UnicodeScripts final : public PreTokenizer {
+ public:
+  void pre_tokenize(PreTokenizedText& text) const override {
+    const std::string_view bytes = text.text.text();
+    text.next_words.clear();
+    for (const Span& word : text.words) {
+      int last = -1;
+      std::uint32_t begin = word.end;
+      for (std::size_t at = word.begin; at < word.end;) {
+        const auto here = static_cast<std::uint32_t>(at);
+        const char32_t c = utf8::next(bytes, at);
+        const int script = c == U' ' ? 0 : unicode::script(c);
+        if (script == 0 || script == last) continue;
+        if (begin < here) text.next_words.push_back({begin, here});
+        begin = here;
+        last = script;
+      }
+      if (begin < word.end) text.next_words.push_back({begin, word.end});
+    }
+    text.words.swap(text.next_words);
+  }
+  std::string_view type() const override { return "UnicodeScripts"; }
+};
+
+class FixedLength final : public PreTokenizer {
+ public:
+  explicit FixedLength(const JsonValue& value) {
+    const auto length = value.find("length");
+    if (length) length_ = length->as_integer(1, 1LL << 40);
+  }
+
+  void pre_tokenize(PreTokenizedText& text) const override {
+    const std::string_view bytes = text.text.text();
+    text.next_words.clear();
+    for (const Span& word : text.words) {
+      for (std::size_t at = word.begin; at < word.end;) {
+        const auto begin = static_cast<std::uint32_t>(at);
+        for (std::int64_t i = 0; i < length_ && at < word.end; ++i) utf8::next(bytes, at);
+        text.next_words.push_back({begin, static_cast<std::uint32_t>(at)});
+      }
+    }
+    text.words.swap(text.next_words);
+  }
+  std::string_view type() const override { return "FixedLength"; }
+
+ private:
+  std::int64_t length_ = 5;
+};
+
+class PreTokenizerSequence final : public PreTokenizer {
+ public:
+  explicit PreTokenizerSequence(const JsonValue& value) {
+    for (const JsonValue element : value.at("pretokenizers").elements()) {
+      steps_.push_back(PreTokenizer::from_json(element));
+    }
+  }
+  void pre_tokenize(PreTokenizedText& text) const override {
+    for (const auto& step : steps_) step->pre_tokenize(text);
+  }
+  std::string_view type() const override { return "Sequence"; }
+  bool leave_bytes() override { return !steps_.empty() && steps_.back()->leave_bytes(); }
+
+ private:
+  std::vector<PreTokenizerPtr> steps_;
+};
+
+}  // namespace
+
+PreTokenizerPtr make_bert_pre_tokenizer(const JsonValue&) {
+  return std::make_shared<ByClass>("BertPreTokenizer", Classes(unicode::kWhiteSpace, 0, unicode::kBertPunctuation), false);
+}
+
+// `\w+|[^\w\s]+`: what is neither word character nor space runs together.
+PreTokenizerPtr make_whitespace(const JsonValue&) { return make_whitespace(); }
+PreTokenizerPtr make_whitespace() {
+  return std::make_shared<ByClass>("Whitespace", Classes(unicode::kWhiteSpace, unicode::kWord, 0), true);
+}
+
+PreTokenizerPtr make_whitespace_split(const JsonValue&) {
+  return std::make_shared<ByClass>("WhitespaceSplit", Classes(unicode::kWhiteSpace, 0, 0), false);
+}
+
+PreTokenizerPtr make_punctuation(const JsonValue& value) {
+  const auto behavior = value.find("behavior");
+  return by_delimiter("Punctuation", [](char32_t c) { return unicode::is(c, unicode::kBertPunctuation); },
+                      behavior ? split_behavior_from_json(*behavior) : SplitBehavior::isolated);
+}
+
+PreTokenizerPtr make_digits(const JsonValue& value) {
+  return by_delimiter("Digits", [](char32_t c) { return unicode::is(c, unicode::kNumeric); },
+                      value.at("individual_digits").as_bool() ? SplitBehavior::isolated : SplitBehavior::contiguous);
+}
+
+PreTokenizerPtr make_char_delimiter_split(const JsonValue& value) {
+  const JsonValue delimiter = value.at("delimiter");
+  const std::string text = delimiter.as_string();
+  std::size_t at = 0;
+  const char32_t wanted = text.empty() ? 0 : utf8::next(text, at);
+  if (text.empty() || at != text.size()) delimiter.error("expected one character, got \"" + text + "\"");
+  return by_delimiter("CharDelimiterSplit", [wanted](char32_t c) { return c == wanted; }, SplitBehavior::removed);
+}
+
+PreTokenizerPtr make_unicode_scripts(const JsonValue&) { return std::make_shared<UnicodeScripts>(); }
+PreTokenizerPtr make_fixed_length(const JsonValue& value) { return std::make_shared<FixedLength>(value); }
+PreTokenizerPtr make_pre_tokenizer_sequence(const JsonValue& value) {
+  return std::make_shared<PreTokenizerSequence>(value);
+}
+
+}  // namespace mha::tokenizer

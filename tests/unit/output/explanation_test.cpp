@@ -1,0 +1,84 @@
+#include "mha/output/explanation.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "mha/output/terminal_text.hpp"
+#include "support/attention_example.hpp"
+
+namespace {
+
+mha::Stage stage(const std::string& name, std::size_t heads, std::size_t rows, std::size_t columns) {
+  mha::Stage s{name, heads, rows, columns, {}};
+  for (std::size_t i = 0; i < std::max<std::size_t>(heads, 1) * rows * columns; ++i) {
+    s.values.push_back(static_cast<float>(i % 13) / 8.0F - 0.5F);
+  }
+  return s;
+}
+
+mha::Explanation example() {
+  const auto maps = mha::test::example_maps({"She", "is", "</p><b>"}, 1, 2);
+  mha::Explanation e;
+  e.text = "She is </p><b>";
+  e.model = "tiny";
+  e.labels = maps.labels;
+  e.input_ids = {1, 2, 3, 4, 5};
+  e.d_model = 6;
+  e.n_heads = 2;
+  e.d_head = 3;
+  e.heads = {0, 1};
+  const std::size_t t = maps.tokens();
+  e.stages = {stage("word_embedding", 0, t, 6), stage("X", 0, t, 6), stage("Q", 2, t, 3), stage("K", 2, t, 3), stage("V", 2, t, 3),
+              stage("scores", 2, t, t), stage("scaled", 2, t, t), stage("probabilities", 2, t, t), stage("Z", 2, t, 3),
+              stage("concat", 0, t, 6), stage("output_share", 2, t, 6), stage("attention_output", 0, t, 6), stage("block_output", 0, t, 6)};
+  for (mha::Stage& s : e.stages) {
+    if (s.name == "probabilities") s.values = maps.weights;
+  }
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("the JSON explanation has every matrix under its documented name and shape") {
+  const auto json = nlohmann::ordered_json::parse(mha::explanation_json(example(), {}));
+  CHECK(json["tokens"].size() == 5);
+  CHECK(json["embedding"].size() == 5);
+  REQUIRE(json["heads"].size() == 2);
+  CHECK(json["heads"][1]["columns"] == nlohmann::ordered_json({3, 6}));
+  for (const char* key : {"Q", "K", "V", "scores", "scaled", "probabilities", "Z", "output_share"}) {
+    CHECK(json["heads"][0][key].size() == 5);
+  }
+  CHECK(json["heads"][1]["Z"][4].size() == 3);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  CHECK(keys == std::vector<std::string>{"text", "tokens", "input_ids", "layer", "d_model", "n_heads", "d_head", "embedding", "X", "heads", "concat", "attention_output", "block_output"});
+}
+
+TEST_CASE("the table tells the five steps and stays within its width") {
+  for (const std::size_t columns : {40U, 60U, 80U, 200U}) {
+    mha::ExplanationOptions options;
+    options.columns = columns;
+    const std::string table = mha::explanation_table(example(), options);
+    for (const char* word : {"Step 1", "Step 2", "Step 3", "Step 4", "Step 5", "softmax", "√3", "She"}) {
+      CHECK(table.find(word) != std::string::npos);
+    }
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) REQUIRE(mha::display_width(line) <= columns);
+  }
+}
+
+TEST_CASE("the token that is followed can be chosen, and is otherwise never a special") {
+  mha::Explanation e = example();
+  CHECK_FALSE(e.labels[mha::most_telling_token(e)].special);
+  mha::ExplanationOptions options;
+  options.token = 2;
+  CHECK(mha::explanation_table(e, options).find("head 0: is →") != std::string::npos);
+}
+
+TEST_CASE("the page escapes its input and needs no script") {
+  const std::string page = mha::explanation_html(example(), {});
+  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page.find("<b>") == std::string::npos);
+  CHECK(page.find("</html>") != std::string::npos);
+}
