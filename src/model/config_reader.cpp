@@ -257,19 +257,19 @@ void ConfigReader::check_heads(std::size_t d_model, std::string_view d_model_key
   fail(heads_key, "a divisor of " + std::string(d_model_key) + " " + std::to_string(d_model), std::to_string(n_heads));
 }
 
-void ConfigReader::only(std::string_view key, bool value) {
+void ConfigReader::only_flag(std::string_view key, bool value) {
   const json* found = find(key);
   if (found == nullptr || (found->is_boolean() && found->get<bool>() == value)) return;
   fail(key, std::string(value ? "true" : "false") + " (other values are not implemented)", shown(*found));
 }
 
-void ConfigReader::only(std::string_view key, std::string_view value) {
+void ConfigReader::only_text(std::string_view key, std::string_view value) {
   const json* found = find(key);
   if (found == nullptr || (found->is_string() && found->get<std::string>() == value)) return;
   fail(key, "\"" + std::string(value) + "\" (other values are not implemented)", shown(*found));
 }
 
-void ConfigReader::only(std::string_view key, double value) {
+void ConfigReader::only_number(std::string_view key, double value) {
   const json* found = find(key);
   if (found == nullptr || (found->is_number() && found->get<double>() == value)) return;
   fail(key, number_text(value) + " (other values are not implemented)", shown(*found));

@@ -48,9 +48,9 @@ class ConfigReader {
   void check_heads(std::size_t d_model, std::string_view d_model_key, std::size_t n_heads, std::string_view heads_key) const;
 
   /// The value must be this one where the key is there: others would change the computation and are not implemented.
-  void only(std::string_view key, bool value);
-  void only(std::string_view key, std::string_view value);
-  void only(std::string_view key, double value);
+  void only_flag(std::string_view key, bool value);
+  void only_text(std::string_view key, std::string_view value);
+  void only_number(std::string_view key, double value);
   /// Null or absent.
   void only_null(std::string_view key);
 

@@ -25,7 +25,7 @@ ModelConfig config(ConfigReader& read) {
     const auto group = static_cast<std::size_t>(static_cast<double>(i) / (static_cast<double>(repeats) / static_cast<double>(groups)));
     for (std::size_t j = 0; j < inner; ++j) c.layer_weights.push_back(group * inner + j);
   }
-  read.only("position_embedding_type", "absolute");
+  read.only_text("position_embedding_type", "absolute");
   read.harmless({"net_structure_type", "num_memory_blocks", "down_scale_factor", "gap_size"});
   return c;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -310,7 +311,7 @@ LayerWeights Binder::layer(std::size_t number) {
     if (d.position_to_content) a.position_query = linear(in_layer(n_.position_query), d_query, c_.d_model, true);
   }
   const std::size_t buckets = std::max(c_.position.relative_table_rows, c_.position.relative_buckets);
-  if (c_.position.relative_bias_per_layer) a.relative_bias = weight(in_layer(n_.relative_bias), {buckets, c_.n_heads});
+  if (c_.position.relative_bias_per_layer) a.relative_bias = weight(in_layer(n_.layer_relative_bias), {buckets, c_.n_heads});
   layer.feed_forward = feed_forward();
   return layer;
 }
@@ -437,7 +438,13 @@ std::optional<Task> task_of_architecture(std::string_view name) {
   return std::nullopt;
 }
 
-/// Whether any array of the head itself is there. A tied head without a dense layer cannot be told from none.
+/// Whether the head has no array of its own: without a dense layer, and with the word table for `out`.
+bool is_all_tied(const FamilyModel& family, Task task) {
+  const HeadNames& names = family.heads.of(task);
+  return !names.out.empty() && names.dense.empty() && names.tied && !names.has_out_bias && family.tie_word_embeddings;
+}
+
+/// Whether any array of the head itself is there.
 bool has_arrays(const FamilyModel& family, Task task, const WeightSource& source) {
   const HeadNames& names = family.heads.of(task);
   if (names.out.empty()) return false;
@@ -456,13 +463,50 @@ bool has_arrays(const FamilyModel& family, Task task, const WeightSource& source
 std::vector<Task> tasks_of(const FamilyModel& family, const WeightSource& source) {
   std::vector<Task> tasks;
   for (const std::string& name : family.architectures) {
-    if (auto task = task_of_architecture(name); task && has_arrays(family, *task, source)) tasks.push_back(*task);
+    if (auto task = task_of_architecture(name); task && (is_all_tied(family, *task) || has_arrays(family, *task, source))) tasks.push_back(*task);
   }
   if (!tasks.empty()) return tasks;
   for (Task task : kTasks) {
     if (has_arrays(family, task, source)) tasks.push_back(task);
   }
   return tasks;
+}
+
+namespace {
+
+/// Weights that are in memory, under their mha-json names.
+class NamedWeights final : public WeightSource {
+ public:
+  explicit NamedWeights(const Weights& weights) {
+    for (const auto& [name, weight] : named_weights(weights)) {
+      views_.emplace(name, &weight->view);
+      if (weight->scale.data != nullptr) views_.emplace(name + ".scale", &weight->scale);
+    }
+  }
+  const TensorView* find(std::string_view name) const override {
+    auto it = views_.find(name);
+    return it == views_.end() ? nullptr : it->second;
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, view] : views_) names.push_back(name);
+    return names;
+  }
+  std::shared_ptr<const void> owner() const override { return nullptr; }
+  std::string place(std::string_view) const override { return "weights"; }
+
+ private:
+  std::map<std::string, const TensorView*, std::less<>> views_;
+};
+
+}  // namespace
+
+void check_weights(const ModelConfig& config, const Weights& weights) {
+  FamilyModel model;
+  model.config = config;
+  model.names = kMhaJson.names;
+  std::vector<std::string> unused;
+  bind_weights(model, NamedWeights(weights), unused);
 }
 
 std::vector<std::pair<std::string, const Weight*>> named_weights(const Weights& w) {

@@ -67,7 +67,7 @@ ModelConfig common(ConfigReader& read) {
 
 ModelConfig config_v1(ConfigReader& read) {
   ModelConfig c = common(read);
-  read.only("talking_head", false);
+  read.only_flag("talking_head", false);
   read.harmless({"pooler_dropout", "cls_dropout", "padding_idx"});
   return c;
 }

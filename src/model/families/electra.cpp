@@ -12,7 +12,7 @@ ModelConfig config(ConfigReader& read) {
   c.max_positions = read.size("max_positions", {"max_position_embeddings"});
   c.type_vocab_size = read.size_or("type_vocab_size", {"type_vocab_size"}, 2);
   c.position.learned = true;
-  read.only("position_embedding_type", "absolute");
+  read.only_text("position_embedding_type", "absolute");
   read.harmless({"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"});
   return c;
 }

@@ -30,7 +30,7 @@ ModelConfig config(ConfigReader& read) {
   } else {
     read.fail("position_embedding_type", "rotary or absolute", "\"" + position + "\"");
   }
-  read.only("is_folding_model", false);
+  read.only_flag("is_folding_model", false);
   read.harmless({"esmfold_config", "vocab_list"});
   return c;
 }

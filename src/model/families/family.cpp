@@ -110,8 +110,8 @@ ModelConfig read_bert_block(ConfigReader& read, double default_eps) {
   c.norm = NormConfig{NormKind::layer_norm, NormOrder::post, read.positive_or("layer_norm_eps", {"layer_norm_eps"}, default_eps)};
   c.embedding_norm = true;
   c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
-  read.only("is_decoder", false);
-  read.only("add_cross_attention", false);
+  read.only_flag("is_decoder", false);
+  read.only_flag("add_cross_attention", false);
   return c;
 }
 
@@ -128,7 +128,7 @@ void read_rotary(ConfigReader& read, const json* parameters, double default_base
   } else if (type != "default") {
     inner.fail("rope_type", "default or linear (other kinds are not implemented)", "\"" + type + "\"");
   }
-  inner.only("partial_rotary_factor", 1.0);
+  inner.only_number("partial_rotary_factor", 1.0);
   for (Decision& decision : decisions) read.note(decision.what, decision.value, decision.from);
 }
 

@@ -27,32 +27,33 @@ struct WeightNames {
   std::vector<std::string_view> prefixes{""};  ///< in front of everything; the one under which the word table is found
   bool biases_optional = false;                ///< an absent bias is zero (mha-json), else it is missing
 
-  std::string_view word, position, token_type, embedding_norm, embedding_projection;
+  std::string_view word{}, position{}, token_type{}, embedding_norm{}, embedding_projection{};
 
-  std::string_view layer;         ///< prefix of a layer, `{}` for its number; two of them: group and number within it
+  std::string_view layer{};         ///< prefix of a layer, `{}` for its number; two of them: group and number within it
   std::size_t layers_in_group = 1;
-  std::string_view query, key, value;
-  std::string_view packed_qkv;    ///< instead of the three: their rows one after the other
+  std::string_view query{}, key{}, value{};
+  std::string_view packed_qkv{};    ///< instead of the three: their rows one after the other
   bool packed_by_head = false;    ///< … or query, key, value of head 0, then of head 1, … (DeBERTa 2020)
-  std::string_view query_bias, value_bias;  ///< their own arrays; the key then has none
-  std::string_view attention_output, attention_norm;
-  std::string_view position_key, position_query;
+  std::string_view query_bias{}, value_bias{};  ///< their own arrays; the key then has none
+  std::string_view attention_output{}, attention_norm{};
+  std::string_view position_key{}, position_query{};
   bool position_key_bias = true;
-  std::string_view feed_forward_in, feed_forward_gate, feed_forward_out, feed_forward_norm;
+  std::string_view feed_forward_in{}, feed_forward_gate{}, feed_forward_out{}, feed_forward_norm{};
   /// Instead of in and gate: both, one after the other; the gate is the branch that gets the activation.
-  std::string_view packed_gate_in, packed_in_gate;
+  std::string_view packed_gate_in{}, packed_in_gate{};
 
-  std::string_view final_norm, relative_bias, relative_table, relative_norm, convolution, convolution_norm, pooler;
+  std::string_view layer_relative_bias{};  ///< where each layer has its own table (UMT5)
+  std::string_view final_norm{}, relative_bias{}, relative_table{}, relative_norm{}, convolution{}, convolution_norm{}, pooler{};
 };
 
 /// How one family spells a head (see HeadWeights). Names as in WeightNames; they stand without the encoder's prefix, or with it.
 struct HeadNames {
   HeadPooling pooling = HeadPooling::tokens;
-  std::string_view dense;
-  std::optional<Activation> activation;  ///< empty: the encoder's own
-  std::string_view norm;
-  std::string_view out;                  ///< empty: the family has no such head
-  std::string_view out_bias;             ///< where it is not named as `out`
+  std::string_view dense{};
+  std::optional<Activation> activation{};  ///< empty: the encoder's own
+  std::string_view norm{};
+  std::string_view out{};                  ///< empty: the family has no such head
+  std::string_view out_bias{};             ///< where it is not named as `out`
   bool tied = false;                     ///< without a weight of its own, `out` is the word table
   bool dense_bias = true;
   bool norm_bias = true;
@@ -61,17 +62,17 @@ struct HeadNames {
 };
 
 struct HeadTable {
-  HeadNames fill_mask, classify, tag, answer;
+  HeadNames fill_mask{}, classify{}, tag{}, answer{};
   const HeadNames& of(Task task) const;
 };
 
 /// One family: a table of names, and how its configuration sets the switches. No family has a forward pass.
 struct Family {
-  std::vector<std::string_view> model_types;
+  std::vector<std::string_view> model_types{};
   /// Reads every key that the family's reference computes with; refuses values that are not implemented.
   ModelConfig (*config)(ConfigReader& read) = nullptr;
-  WeightNames names;
-  HeadTable heads;
+  WeightNames names{};
+  HeadTable heads{};
   /// Where names or heads depend on the configuration.
   void (*adapt)(ConfigReader& read, const ModelConfig& config, WeightNames& names, HeadTable& heads) = nullptr;
 };
@@ -112,6 +113,9 @@ HeadWeights bind_head(const FamilyModel& family, Task task, const Weights& weigh
 nlohmann::json config_to_json(const ModelConfig& config);
 /// Every array that is present, under its mha-json name (without `.scale` arrays), in the order of the forward pass.
 std::vector<std::pair<std::string, const Weight*>> named_weights(const Weights& weights);
+
+/// Throws Error{model} where an array that the configuration needs is absent or has another shape or type.
+void check_weights(const ModelConfig& config, const Weights& weights);
 
 /// The block of BERT (Devlin et al. 2018), which many families share: post-norm, biases, embedding norm, GELU. Reads
 /// the keys that they spell alike: sizes, layer_norm_eps, pad_token_id, and refuses decoders.

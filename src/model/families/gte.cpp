@@ -18,10 +18,10 @@ ModelConfig config(ConfigReader& read) {
   const double base = read.positive_or("rotary_base", {"rope_theta"}, 160000.0);
   read_rotary(read, read.find("rope_parameters"), base, c.position.rotary_base, c.position.rotary_divisor);
   read.only_null("rope_scaling");
-  read.only("position_embedding_type", "rope");
-  read.only("layer_norm_type", "layer_norm");
-  read.only("logn_attention_scale", false);
-  read.only("logn_attention_clip1", false);
+  read.only_text("position_embedding_type", "rope");
+  read.only_text("layer_norm_type", "layer_norm");
+  read.only_flag("logn_attention_scale", false);
+  read.only_flag("logn_attention_clip1", false);
   read.harmless({"pack_qkv", "unpad_inputs", "use_memory_efficient_attention"});
   return c;
 }

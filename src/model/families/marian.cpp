@@ -24,10 +24,10 @@ ModelConfig config(ConfigReader& read) {
   const bool scaled = read.flag_or("scale_embedding", {"scale_embedding"}, false);
   c.embedding_scale = scaled ? static_cast<float>(std::sqrt(static_cast<double>(c.d_model))) : 1.0F;
   c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
-  read.only("static_position_embeddings", true);
-  read.only("normalize_before", false);
-  read.only("normalize_embedding", false);
-  read.only("add_final_layer_norm", false);
+  read.only_flag("static_position_embeddings", true);
+  read.only_flag("normalize_before", false);
+  read.only_flag("normalize_embedding", false);
+  read.only_flag("add_final_layer_norm", false);
   read.harmless({"activation_dropout", "add_bias_logits", "bad_words_ids", "classif_dropout", "decoder_attention_heads", "decoder_ffn_dim",
                  "decoder_layerdrop", "decoder_layers", "decoder_start_token_id", "decoder_vocab_size", "encoder_layerdrop",
                  "extra_pos_embeddings", "force_bos_token_to_be_generated", "forced_eos_token_id", "init_std", "is_decoder",

@@ -306,6 +306,7 @@ const Family kMhaJson{
               .feed_forward_gate = "feed_forward.gate",
               .feed_forward_out = "feed_forward.out",
               .feed_forward_norm = "feed_forward.norm",
+              .layer_relative_bias = "attention.relative_bias",
               .final_norm = "final_norm",
               .relative_bias = "relative_bias",
               .relative_table = "relative_table",
@@ -314,9 +315,6 @@ const Family kMhaJson{
               .convolution_norm = "convolution_norm",
               .pooler = "pooler"},
     .heads = {},
-    .adapt = [](ConfigReader&, const ModelConfig& c, WeightNames& names, HeadTable&) {
-      if (c.position.relative_bias_per_layer) names.relative_bias = "attention.relative_bias";
-    },
 };
 
 }  // namespace mha

@@ -50,12 +50,12 @@ ModelConfig config(ConfigReader& read) {
   }
   read.only_null("rotary_emb_scale_base");
   read.only_null("rope_scaling");
-  read.only("prenorm", false);
-  read.only("causal", false);
-  read.only("parallel_block", false);
-  read.only("use_rms_norm", false);
-  read.only("scale_attn_weights", true);
-  read.only("scale_attn_by_inverse_layer_idx", false);
+  read.only_flag("prenorm", false);
+  read.only_flag("causal", false);
+  read.only_flag("parallel_block", false);
+  read.only_flag("use_rms_norm", false);
+  read.only_flag("scale_attn_weights", true);
+  read.only_flag("scale_attn_by_inverse_layer_idx", false);
   read.harmless({"attn_pdrop", "embd_pdrop", "resid_pdrop", "dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln", "use_flash_attn",
                  "use_xentropy", "pad_vocab_size_multiple", "reorder_and_upcast_attn", "summary_activation",
                  "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj"});

@@ -21,7 +21,7 @@ ModelConfig config(ConfigReader& read) {
   c.position.relative_buckets = read.size_or("relative_buckets", {"relative_attention_num_buckets"}, 32, 4);
   c.position.relative_max_distance = read.size_or("relative_max_distance", {"relative_attention_max_distance"}, 128, 2);
   c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
-  read.only("is_decoder", false);
+  read.only_flag("is_decoder", false);
   read.harmless({"num_decoder_layers", "decoder_start_token_id", "n_positions", "dense_act_fn", "is_gated_act", "scale_decoder_outputs"});
   return c;
 }
@@ -56,7 +56,6 @@ ModelConfig config_umt5(ConfigReader& read) {
 
 void adapt(ConfigReader&, const ModelConfig& c, WeightNames& names, HeadTable&) {
   names.feed_forward_in = c.gated() ? "layer.1.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi";
-  if (c.position.relative_bias_per_layer) names.relative_bias = "layer.0.SelfAttention.relative_attention_bias";
 }
 
 const WeightNames kNames{
@@ -71,6 +70,7 @@ const WeightNames kNames{
     .feed_forward_gate = "layer.1.DenseReluDense.wi_0",
     .feed_forward_out = "layer.1.DenseReluDense.wo",
     .feed_forward_norm = "layer.1.layer_norm",
+    .layer_relative_bias = "layer.0.SelfAttention.relative_attention_bias",
     .final_norm = "encoder.final_layer_norm",
     .relative_bias = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
 };

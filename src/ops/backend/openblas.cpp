@@ -11,7 +11,7 @@
 #include "mha/core/error.hpp"
 #include "mha/ops/vector.hpp"
 #include "ops/attention.hpp"
-#include "ops/backend/cpu.hpp"
+#include "ops/cpu.hpp"
 #include "ops/backend/unpacked.hpp"
 
 namespace mha {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "mha/core/error.hpp"
 #include "mha/ops/convert.hpp"
@@ -46,19 +47,31 @@ JoinedWeights::JoinedWeights(std::span<const LinearWeights* const> parts) : part
   }
 }
 
-const TensorView& JoinedWeights::view_of(std::size_t row, std::size_t& row_in_view, const TensorView** scale) const {
+const Weight& JoinedWeights::part_of(std::size_t row, std::size_t& inner) const {
   const auto after = std::upper_bound(first_row_.begin(), first_row_.end(), row);
   const auto index = static_cast<std::size_t>(after - first_row_.begin()) - 1;
-  row_in_view = row - first_row_[index];
-  if (scale != nullptr) *scale = &parts_[index]->weight.scale;
-  return parts_[index]->weight.view;
+  inner = row - first_row_[index];
+  return parts_[index]->weight;
 }
 
 void JoinedWeights::row(std::size_t row, float* out) const {
   std::size_t inner = 0;
-  const TensorView* scale = nullptr;
-  const TensorView& view = view_of(row, inner, &scale);
-  row_to_float32(view, *scale, inner, out);
+  const Weight& weight = part_of(row, inner);
+  row_to_float32(weight.view, weight.scale, inner, out);
+}
+
+float JoinedWeights::codes(std::size_t row, std::int8_t* out) const {
+  std::size_t inner = 0;
+  const Weight& weight = part_of(row, inner);
+  if (weight.view.dtype != DType::i8) {
+    FloatBuffer values(in_);
+    row_to_float32(weight.view, weight.scale, inner, values.data());
+    return quantize_row(values.data(), out, in_);
+  }
+  std::memcpy(out, weight.view.data + inner * in_, in_);
+  float step;
+  to_float32(weight.scale, inner, 1, &step);
+  return step;
 }
 
 const float* JoinedWeights::in_place() const {
@@ -75,11 +88,6 @@ std::vector<float> JoinedWeights::bias() const {
     if (bias.present()) to_float32(bias.view, 0, bias.view.size(), joined.data() + first_row_[i]);
   }
   return joined;
-}
-
-bool JoinedWeights::all(DType type) const {
-  return std::all_of(parts_.begin(), parts_.end(),
-                     [&](const LinearWeights* part) { return part->weight.view.dtype == type; });
 }
 
 }  // namespace mha

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -18,15 +19,16 @@ class JoinedWeights {
   std::size_t out() const { return out_; }
   /// Row `row` as float32 into out[0, in).
   void row(std::size_t row, float* out) const;
+  /// Row `row` as codes of one step, which is returned: as the file has it where it is I8, else quantised.
+  float codes(std::size_t row, std::int8_t* out) const;
   /// The whole matrix, in place, when it is one float32 array; else nullptr.
   const float* in_place() const;
-  /// Where row `row` lies in the file, for readers of the raw type.
-  const TensorView& view_of(std::size_t row, std::size_t& row_in_view, const TensorView** scale) const;
   /// Joined bias [out]; zero where absent.
   std::vector<float> bias() const;
-  bool all(DType type) const;
 
  private:
+  const Weight& part_of(std::size_t row, std::size_t& inner) const;
+
   std::vector<const LinearWeights*> parts_;
   std::vector<std::size_t> first_row_;
   std::size_t in_ = 0;

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "mha/core/error.hpp"
 #include "support/linear_case.hpp"
 #include "support/random.hpp"
+#include "support/thread_executor.hpp"
 
 namespace mha {
 namespace {
@@ -69,6 +72,144 @@ TEST_CASE("every backend's f32 linear agrees with the reference on odd sizes and
       const auto expected = run(backend_named("reference"), Precision::f32, layer, shape, x, normalized);
       // A row of one column has no deviation: √eps is what it is divided by.
       CHECK(largest_difference(got, expected) <= (shape.out == 1 ? 32.0 : 4.0) * f32_tolerance(shape) + 4e-6);
+    }
+  }
+}
+
+/// Largest Σ|x·w| of an output.
+double largest_magnitude(const test::LinearCase& layer, const Shape& shape, const std::vector<float>& x) {
+  double largest = 0.0;
+  for (std::size_t r = 0; r < shape.rows; ++r) {
+    for (std::size_t o = 0; o < shape.out; ++o) {
+      double total = 0.0;
+      for (std::size_t i = 0; i < shape.in; ++i) {
+        total += std::fabs(static_cast<double>(x[r * shape.in + i]) * static_cast<double>(layer.weight[o * shape.in + i]));
+      }
+      largest = std::max(largest, total);
+    }
+  }
+  return largest;
+}
+
+TEST_CASE("lower precisions stay within what their rounding allows") {
+  // Relative to Σ|x·w|. bf16: half a step of 2⁻⁸ for each operand. bf16x3: what two parts leave of each operand
+  // (2⁻¹⁷) and the product of the low parts (2⁻¹⁸). bf16x6: float32 sums.
+  const std::vector<std::pair<Precision, double>> limits{
+      {Precision::bf16, 0x1p-8}, {Precision::bf16x3, 2.5 * 0x1p-17}, {Precision::bf16x6, 0x1p-22}};
+  for (const std::string& name : backend_names()) {
+    const Backend& backend = backend_named(name);
+    for (const auto& [precision, limit] : limits) {
+      if (!backend.supports(precision)) continue;
+      for (const Shape& shape : kShapes) {
+        CAPTURE(name, static_cast<int>(precision), shape.rows, shape.in, shape.out);
+        const test::LinearCase layer(shape.in, shape.out, 51);
+        const std::vector<float> x = test::normals(shape.rows * shape.in, 52);
+        const auto got = run(backend, precision, layer, shape, x, {});
+        const auto expected = run(backend_named("reference"), Precision::f32, layer, shape, x, {});
+        CHECK(largest_difference(got, expected) <= limit * largest_magnitude(layer, shape, x) + 3e-7);
+      }
+    }
+  }
+}
+
+TEST_CASE("int8 stays within half a step of each operand") {
+  for (const std::string& name : backend_names()) {
+    const Backend& backend = backend_named(name);
+    if (!backend.supports(Precision::int8)) continue;
+    for (const Shape& shape : kShapes) {
+      CAPTURE(name, shape.rows, shape.in, shape.out);
+      const test::LinearCase layer(shape.in, shape.out, 61);
+      const std::vector<float> x = test::normals(shape.rows * shape.in, 62);
+      const auto got = run(backend, Precision::int8, layer, shape, x, {});
+      const auto expected = run(backend_named("reference"), Precision::f32, layer, shape, x, {});
+      // Largest of |x| is below 5, of |w| below 0.25: steps of 5/127 and 0.25/127, half of each times the other's sum.
+      const double width = static_cast<double>(shape.in);
+      CHECK(largest_difference(got, expected) <= width * (5.0 / 254.0 * 0.05 + 0.25 / 254.0) + 1e-3);
+    }
+  }
+}
+
+TEST_CASE("I8 weights are multiplied as the codes they are") {
+  std::vector<std::int8_t> codes(70 * 40);
+  std::vector<float> steps(70);
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 255) - 127);
+  for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = 0.001F * static_cast<float>(i + 1);
+  LinearWeights weights;
+  weights.weight = {"w", {DType::i8, {70, 40}, reinterpret_cast<const std::byte*>(codes.data())}, test::view_of(steps, {70})};
+  const LinearWeights* parts[] = {&weights};
+  // Whole numbers up to 127 are their own codes when the largest is there.
+  std::vector<float> x(3 * 40);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 40 == 0 ? 127.0F : static_cast<float>(static_cast<int>(i % 11) - 5);
+  for (const std::string& name : backend_names()) {
+    const Backend& backend = backend_named(name);
+    for (const Precision precision : {Precision::f32, Precision::bf16x6, Precision::int8}) {
+      if (!backend.supports(precision)) continue;
+      CAPTURE(name, static_cast<int>(precision));
+      std::vector<float> y(3 * 70);
+      backend.linear(*backend.pack(parts, precision), {x.data(), 3, 40}, {y.data(), 3, 70}, {}, nullptr);
+      for (std::size_t r = 0; r < 3; ++r) {
+        for (std::size_t o = 0; o < 70; ++o) {
+          double exact = 0.0;
+          for (std::size_t i = 0; i < 40; ++i) exact += static_cast<double>(x[r * 40 + i]) * codes[o * 40 + i];
+          CHECK(y[r * 70 + o] == Approx(exact * static_cast<double>(steps[o])).epsilon(1e-5).margin(1e-3));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a row has the same bits in every batch, at every place and with any number of threads") {
+  const Backend& backend = backend_named("auto");
+  const std::size_t width = 100;
+  const std::size_t hidden = 130;
+  const test::LinearCase in(width, hidden, 71);
+  const test::LinearCase out(hidden, width, 72);
+  const std::size_t rows = 700;
+  const std::vector<float> x = test::normals(rows * width, 73);
+  const std::vector<float> gamma = test::normals(width, 74);
+  const RowNorm norm{false, gamma.data(), nullptr, 1e-5F};
+  test::ThreadExecutor two(2);
+  test::ThreadExecutor five(5);
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::bf16x3, Precision::bf16x6, Precision::int8}) {
+    if (!backend.supports(precision)) continue;
+    const auto first = in.pack(backend, precision);
+    const auto second = out.pack(backend, precision);
+    const auto forward = [&](const std::vector<float>& batch, Executor* executor) {
+      const std::size_t count = batch.size() / width;
+      std::vector<float> y(batch.size());
+      std::vector<float> middle(count * hidden);
+      LinearTail tail;
+      tail.activation = Activation::gelu;
+      backend.linear(*first, {batch.data(), count, width}, {middle.data(), count, hidden}, tail, executor);
+      LinearTail last;
+      last.residual = {batch.data(), count, width};
+      last.norm = &norm;
+      backend.feed_forward(*first, *second, {batch.data(), count, width}, Activation::gelu, {y.data(), count, width}, last,
+                           executor);
+      for (std::size_t r = 0; r < count; ++r) y[r * width] += middle[r * hidden];
+      return y;
+    };
+    const std::vector<float> whole = forward(x, nullptr);
+    CAPTURE(static_cast<int>(precision));
+    CHECK(forward(x, &two) == whole);
+    CHECK(forward(x, &five) == whole);
+    std::mt19937 engine(75);
+    for (int mixture = 0; mixture < 12; ++mixture) {
+      const std::size_t count = 1 + engine() % (mixture < 6 ? 40 : 400);
+      std::vector<std::size_t> chosen(count);
+      std::vector<float> batch(count * width);
+      for (std::size_t r = 0; r < count; ++r) {
+        chosen[r] = engine() % rows;
+        std::copy_n(x.data() + chosen[r] * width, width, batch.data() + r * width);
+      }
+      Executor* executors[] = {nullptr, &two, &five};
+      const std::vector<float> y = forward(batch, executors[mixture % 3]);
+      bool same = true;
+      for (std::size_t r = 0; r < count; ++r) {
+        same = same && std::equal(y.begin() + static_cast<std::ptrdiff_t>(r * width),
+                                  y.begin() + static_cast<std::ptrdiff_t>((r + 1) * width), whole.data() + chosen[r] * width);
+      }
+      CHECK(same);
     }
   }
 }

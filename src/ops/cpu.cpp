@@ -1,4 +1,4 @@
-#include "ops/backend/cpu.hpp"
+#include "ops/cpu.hpp"
 
 #include <cstdlib>
 #include <string_view>

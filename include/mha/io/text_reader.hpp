@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mha {
+
+/// How a source is cut into records. `automatic`: JSON Lines for names that end in `.jsonl` or `.ndjson`, else lines.
+enum class InputFormat { automatic, lines, nul, jsonl };
+
+/// One input as it was read.
+struct InputRecord {
+  std::size_t index = 0;                 ///< 0-based over all sources; bad records count
+  std::string id_json;                   ///< the id's JSON text as written, digits and all; empty: none
+  std::string text;                      ///< valid UTF-8; may hold NUL characters
+  std::optional<std::string> text_pair;  ///< the second segment
+  std::string extra_json;  ///< members to pass through, `"key":value,…`, values as written; may be empty
+  std::string error;       ///< why the record is bad, with its place; empty: it is good
+  bool replaced = false;   ///< invalid UTF-8 in it became U+FFFD
+
+  std::shared_ptr<const std::string> source;  ///< the file's name, `stdin` or `argument`
+  std::size_t line = 0;                       ///< 1-based line (or record, or argument) of the source
+
+  /// `b.txt: line 3`, as messages about this record begin.
+  std::string place() const;
+  /// What a line of the source is called: `line`, or `record` where NUL ends it.
+  const char* line_word = "line";
+};
+
+struct TextReaderOptions {
+  InputFormat format = InputFormat::automatic;
+  std::string text_key = "text";
+  std::string pair_key = "text_pair";
+  std::string id_key = "id";
+  /// Copy unknown keys of JSON Lines into `extra_json`, but those of `reserved_keys` (the result's own keys).
+  bool pass_through = false;
+  std::vector<std::string> reserved_keys;
+  /// Invalid UTF-8 and lone surrogate escapes become U+FFFD instead of making the record bad.
+  bool replace_invalid = false;
+  /// A longer record is bad; it is skipped without being held in memory.
+  std::size_t max_record_bytes = std::size_t{64} << 20;
+};
+
+/// Reads inputs one by one from arguments, files, pipes and standard input, as soon as each is complete.
+///
+/// Lines end with LF or CR LF, NUL records with NUL; a last one without its end counts, an empty one too. A byte order
+/// mark at the start of a source is dropped. Blank lines between JSON Lines records are skipped and not counted.
+/// Memory is bounded by the longest record. A bad record (invalid UTF-8, malformed JSON, missing key) is returned with
+/// `error` set and its id where that can be read; what to do about it is for the caller.
+/// Errors: input, naming the source: a file that is missing, a folder or not readable (all are looked at before the
+/// first is read), a read that fails.
+/// Threads: one at a time.
+class TextReader {
+ public:
+  /// Each text is one input; the pair is the second segment of a single text.
+  static TextReader from_arguments(std::vector<std::string> texts, std::optional<std::string> text_pair,
+                                   const TextReaderOptions& options = {});
+  /// Paths in the order given; `-` is standard input.
+  static TextReader from_files(const std::vector<std::string>& paths, const TextReaderOptions& options = {});
+  ~TextReader();
+  TextReader(TextReader&&) noexcept;
+  TextReader& operator=(TextReader&&) noexcept;
+
+  /// Waits for the next record; false when there is none left.
+  bool next(InputRecord& record);
+  /// Whether `next` would answer at once. Never waits; reads what has arrived.
+  bool ready();
+
+  /// Bytes of all sources, where they are arguments or regular files, for progress.
+  std::optional<std::uint64_t> total_bytes() const;
+  /// Bytes of the records returned so far, their ends included.
+  std::uint64_t bytes_done() const;
+
+ private:
+  class Implementation;
+  explicit TextReader(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace mha

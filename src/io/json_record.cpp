@@ -1,0 +1,235 @@
+#include "io/json_record.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "io/json.hpp"
+#include "io/json_position.hpp"
+#include "mha/core/json_text.hpp"
+#include "mha/core/utf8.hpp"
+
+namespace mha {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kJsonSpace = " \t\r\n";
+constexpr std::size_t kNone = std::string_view::npos;
+
+// The code unit of the escape `\uXXXX` at `position`, or -1 where there is none.
+int unicode_escape(std::string_view text, std::size_t position) {
+  if (position + 6 > text.size() || text[position] != '\\' || text[position + 1] != 'u') return -1;
+  int unit = 0;
+  for (std::size_t i = position + 2; i < position + 6; ++i) {
+    const char c = text[i];
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
+    if (digit < 0) return -1;
+    unit = unit * 16 + digit;
+  }
+  return unit;
+}
+
+bool is_high_surrogate(int unit) { return unit >= 0xD800 && unit < 0xDC00; }
+bool is_low_surrogate(int unit) { return unit >= 0xDC00 && unit < 0xE000; }
+
+// The first escape, from `position` on, of a surrogate without its other half. Backslashes stand only inside strings.
+std::size_t lone_surrogate(std::string_view text, std::size_t position) {
+  for (position = text.find('\\', position); position != kNone; position = text.find('\\', position)) {
+    const int unit = unicode_escape(text, position);
+    if (is_high_surrogate(unit)) {
+      if (!is_low_surrogate(unicode_escape(text, position + 6))) return position;
+      position += 12;
+    } else if (is_low_surrogate(unit)) {
+      return position;
+    } else {
+      position += 2;
+    }
+  }
+  return kNone;
+}
+
+// Picks the wanted members of one record. What is wrong with a member is noted and reading goes on, so that the id of
+// a bad record is found wherever it stands.
+class RecordReader {
+ public:
+  RecordReader(std::string_view text, const TextReaderOptions& options, InputRecord& record)
+      : text_(text), options_(options), record_(record) {}
+
+  std::string problem;       // the first one; empty: none
+  std::size_t byte = kNone;  // where in the text, if that is known
+  bool seen_text = false;
+
+  void read() {
+    const std::size_t start = text_.find_first_not_of(kJsonSpace);
+    if (text_[start] != '{') return note("expected a JSON object, got " + utf8::quoted(text_.substr(start, 20)), start);
+    // The library takes a NUL byte for the end of the text.
+    if (const std::size_t nul = text_.find('\0'); nul != kNone) return note("not valid JSON: a NUL byte", nul);
+    json::sax_parse(JsonIterator(text_, 0, position_), JsonIterator(text_, text_.size(), position_), this);
+    if (problem.empty() && !seen_text) note("expected a key " + utf8::quoted(options_.text_key) + ", got none");
+  }
+
+  bool null() { return member("null", member_ == Member::pair); }
+  bool boolean(bool) { return member("a boolean"); }
+  bool number_integer(json::number_integer_t) { return member("a number"); }
+  bool number_unsigned(json::number_unsigned_t) { return member("a number"); }
+  bool number_float(json::number_float_t, const std::string&) { return member("a number"); }
+  bool binary(json::binary_t&) { return member("binary data"); }
+
+  bool string(std::string& value) {
+    if (depth_ == 1 && member_ == Member::text) record_.text = std::move(value);
+    if (depth_ == 1 && member_ == Member::pair) record_.text_pair = std::move(value);
+    return member("a string", true);
+  }
+
+  bool start_object(std::size_t) { return descend(); }
+  bool start_array(std::size_t) { return descend(); }
+  bool end_object() { return ascend("an object"); }
+  bool end_array() { return ascend("an array"); }
+
+  bool key(std::string& name) {
+    if (depth_ != 1) return true;
+    key_ = std::move(name);
+    key_end_ = position_;
+    if (std::find(keys_.begin(), keys_.end(), key_) != keys_.end()) note("duplicate key " + utf8::quoted(key_));
+    keys_.push_back(key_);
+    if (key_ == options_.text_key) {
+      member_ = Member::text;
+      seen_text = true;
+    } else if (key_ == options_.pair_key) {
+      member_ = Member::pair;
+    } else if (key_ == options_.id_key) {
+      member_ = Member::id;
+    } else {
+      const auto& reserved = options_.reserved_keys;
+      const bool wanted = options_.pass_through && std::find(reserved.begin(), reserved.end(), key_) == reserved.end();
+      member_ = wanted ? Member::extra : Member::ignored;
+    }
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
+    note("not valid JSON: " + json_error_text(error), std::min(position > 0 ? position - 1 : 0, text_.size()));
+    return false;
+  }
+
+ private:
+  enum class Member { text, pair, id, extra, ignored };
+
+  void note(const std::string& what, std::size_t where = kNone) {
+    if (!problem.empty()) return;
+    problem = what;
+    byte = where;
+  }
+
+  bool descend() {
+    if (++depth_ <= kJsonDepth) return true;
+    note("nested deeper than " + std::to_string(kJsonDepth) + " levels", position_ - 1);
+    return false;
+  }
+
+  bool ascend(const char* kind) {
+    --depth_;
+    return depth_ == 0 || member(kind);
+  }
+
+  // A value has just ended; `fits`: a text or pair may be of its kind.
+  bool member(const char* kind, bool fits = false) {
+    if (depth_ != 1) return true;
+    switch (member_) {
+      case Member::text:
+      case Member::pair:
+        if (!fits) note("key " + utf8::quoted(key_) + ": expected a string, got " + kind, value_begin());
+        break;
+      case Member::id:
+        record_.id_json = written_value();
+        break;
+      case Member::extra:
+        if (!record_.extra_json.empty()) record_.extra_json += ',';
+        append_json_string(record_.extra_json, key_);
+        record_.extra_json += ':';
+        record_.extra_json += written_value();
+        break;
+      case Member::ignored:
+        break;
+    }
+    return true;
+  }
+
+  std::size_t value_begin() const { return text_.find_first_not_of(kJsonSpace, text_.find(':', key_end_) + 1); }
+
+  std::string_view written_value() const {
+    const std::size_t begin = value_begin();
+    const char first = text_[begin];
+    std::size_t end = position_;
+    // A number's end is known only from the byte behind it, which is then read already.
+    if (first == '-' || (first >= '0' && first <= '9')) {
+      end = std::min(text_.find_first_not_of("+-.0123456789Ee", begin), text_.size());
+    }
+    return text_.substr(begin, end - begin);
+  }
+
+  std::string_view text_;
+  const TextReaderOptions& options_;
+  InputRecord& record_;
+  std::size_t position_ = 0;
+  std::size_t depth_ = 0;
+  Member member_ = Member::ignored;
+  std::string key_;
+  std::size_t key_end_ = 0;
+  std::vector<std::string> keys_;
+};
+
+}  // namespace
+
+bool is_blank_json(std::string_view line) { return line.find_first_not_of(kJsonSpace) == kNone; }
+
+std::string invalid_utf8_text(const InputRecord& record, std::string_view bytes, std::size_t invalid,
+                              std::uint64_t offset) {
+  std::string text = record.place() + ", byte " + std::to_string(offset + invalid) +
+                     ": expected valid UTF-8, got byte " + utf8::printable(bytes.substr(invalid, 1));
+  if (offset + invalid == 0 && (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF"))) {
+    text += "; a UTF-16 file? convert it to UTF-8 first";
+  }
+  return text;
+}
+
+void parse_json_record(std::string_view line, std::uint64_t offset, const TextReaderOptions& options,
+                       InputRecord& record) {
+  std::string repaired;
+  std::string_view text = line;
+  if (const std::size_t invalid = utf8::first_invalid(line); invalid != utf8::kValid) {
+    if (!options.replace_invalid) record.error = invalid_utf8_text(record, line, invalid, offset);
+    repaired = utf8::replace_invalid(line);
+    text = repaired;
+  }
+  if (std::size_t lone = lone_surrogate(text, 0); lone != kNone) {
+    if (!options.replace_invalid && record.error.empty()) {
+      record.error = record.place() + ", byte " + std::to_string(offset + lone) +
+                     ": expected valid UTF-8, got the lone surrogate escape " + std::string(text.substr(lone, 6));
+    }
+    if (repaired.empty()) repaired = line;
+    for (; lone != kNone; lone = lone_surrogate(repaired, lone + 6)) repaired.replace(lone, 6, "\\ufffd");
+    text = repaired;
+  }
+  const bool changed = !repaired.empty();
+  RecordReader reader(text, options, record);
+  reader.read();
+  if (record.error.empty() && !reader.problem.empty()) {
+    record.error = record.place();
+    if (reader.byte != kNone && !changed) record.error += ", byte " + std::to_string(offset + reader.byte);
+    record.error += ": " + reader.problem;
+  }
+  if (record.error.empty()) {
+    record.replaced = changed;
+    return;
+  }
+  record.text.clear();
+  record.text_pair.reset();
+  record.extra_json.clear();
+  if (changed && line.find(record.id_json) == kNone) record.id_json.clear();  // the id itself was damaged
+}
+
+}  // namespace mha

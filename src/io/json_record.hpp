@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "mha/io/text_reader.hpp"
+
+namespace mha {
+
+/// Whether a JSON Lines line holds nothing but JSON white space.
+bool is_blank_json(std::string_view line);
+
+/// Fills text, text_pair, id_json, extra_json, replaced and error of `record` from one JSON Lines line. The place
+/// (source and line) must be set; `offset` is the line's first byte in the source, 0-based, for the error's byte.
+void parse_json_record(std::string_view line, std::uint64_t offset, const TextReaderOptions& options,
+                       InputRecord& record);
+
+/// `PLACE, byte N: expected valid UTF-8, got byte 0xff`.
+std::string invalid_utf8_text(const InputRecord& record, std::string_view bytes, std::size_t invalid,
+                              std::uint64_t offset);
+
+}  // namespace mha

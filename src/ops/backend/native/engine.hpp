@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "mha/core/tensor.hpp"
+#include "mha/ops/activation.hpp"
+#include "mha/ops/backend.hpp"
+#include "ops/backend/unpacked.hpp"
+
+namespace mha::native {
+
+/// Memory aligned to 64 bytes; large pages where the system gives them, so that weights cost few TLB entries.
+class Bytes {
+ public:
+  Bytes() = default;
+  explicit Bytes(std::size_t size);
+  ~Bytes();
+  Bytes(Bytes&& other) noexcept;
+  Bytes& operator=(Bytes&& other) noexcept;
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+
+  /// Grows without keeping the contents.
+  void reserve(std::size_t size);
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Weights as panels of `panel` output columns, each panel whole over the depth: [panels][steps][…], where one step is
+/// `step` input columns. What lies inside is the engine's.
+struct Packed final : PackedLinear {
+  Precision precision = Precision::f32;
+  std::size_t panel_bytes = 0;
+  std::size_t panels = 0;
+  std::size_t steps = 0;
+  Bytes data;
+  std::vector<float> bias;     // [panels · panel], zero beyond `out`
+  std::vector<float> scale;    // int8: a step a column
+  std::vector<float> offset;   // int8 without AMX: 128 · Σ codes of a column
+
+  const std::byte* panel(std::size_t index) const { return data.data() + index * panel_bytes; }
+};
+
+/// Input rows in the form an engine multiplies, in scratch that the caller owns.
+struct Operand {
+  std::byte* data = nullptr;
+  std::size_t stride = 0;       // bytes, from Engine::operand_stride
+  float* row_step = nullptr;    // int8: one a row
+};
+
+/// Memory that will be read next: asked for while a block is multiplied.
+struct Ahead {
+  const std::byte* from = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// What is done with a block of finished sums.
+struct BlockTail {
+  const float* bias = nullptr;  // of the block's first column
+  Activation activation = Activation::none;
+  bool coarse = false;  // the activation may be as coarse as operands are that are rounded next
+  const float* residual = nullptr;
+  std::size_t residual_stride = 0;
+};
+
+/// Arithmetic of one precision on one kind of CPU: products of a block of rows with a panel of weights. Stateless.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::size_t panel() const = 0;      ///< columns
+  virtual std::size_t row_block() const = 0;  ///< rows of the largest block that `multiply` takes
+  virtual std::size_t step() const = 0;       ///< input columns a step; depth is padded to whole steps
+  virtual bool coarse() const { return false; }  ///< operands have eight bits or fewer
+  /// Whether sums of a part of the depth can be continued later: then a feed-forward runs in chunks of its width.
+  virtual bool splits_depth() const = 0;
+
+  virtual std::unique_ptr<Packed> pack(const JoinedWeights& weights) const = 0;
+  /// Bytes of an operand, and its stride: from row to row, or from block to block where blocks are tiled.
+  virtual std::size_t operand_bytes(std::size_t rows, std::size_t cols) const = 0;
+  virtual std::size_t operand_stride(std::size_t cols) const = 0;
+  /// Input rows [0, x.rows) into the operand; columns beyond x.cols up to whole steps become zero.
+  virtual void convert(ConstMatrix x, const Operand& operand) const = 0;
+
+  /// Brackets work on one thread (tile registers).
+  virtual void begin() const {}
+  virtual void end() const {}
+
+  /// Bytes of scratch that `expand` needs for `steps` of a panel.
+  virtual std::size_t expanded_bytes(std::size_t) const { return 0; }
+  /// Unfolds steps [begin, end) of a panel for `multiply`; `scratch` is handed to it.
+  virtual void expand(const Packed&, std::size_t, std::size_t, std::size_t, std::byte*) const {}
+  /// Bytes of `steps` of a panel.
+  virtual std::size_t step_bytes(std::size_t steps) const = 0;
+  /// sums [rows, panel] (+)= rows [row, row + rows), `row` a multiple of row_block(), of the operand · steps [begin, end) of the panel. The operand's
+  /// column 0 belongs to step `begin`. Rows up to row_block() of `sums` and of the operand may be touched.
+  virtual void multiply(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
+                        const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
+                        std::size_t stride, bool accumulate, Ahead ahead) const = 0;
+  /// expand and multiply in one, for an operand of a single block, whose products would wait for the unfolded panel.
+  virtual void expand_and_multiply(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
+                                   std::byte* scratch, const Operand& operand, std::size_t rows, float* sums,
+                                   std::size_t stride, bool accumulate) const {
+    expand(weights, panel, begin, end, scratch);
+    multiply(weights, panel, begin, end, scratch, operand, 0, rows, sums, stride, accumulate, {});
+  }
+  /// The block after its tail as an operand of the next product, at column `column` (a multiple of panel()); not for int8.
+  virtual void finish_to_operand(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols,
+                                 const BlockTail& tail, const Operand& operand, std::size_t row,
+                                 std::size_t column) const = 0;
+};
+
+/// activation(sums + bias) + residual into y; cols ≤ panel.
+void finish_block(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const BlockTail& tail, float* y,
+                  std::size_t y_stride);
+
+/// Engines of this CPU; nullptr where it has none for the precision.
+const Engine* engine_f32();
+const Engine* engine_bf16_by_conversion();
+const Engine* engine_bf16();
+const Engine* engine_bf16x3();
+const Engine* engine_bf16x6();
+const Engine* engine_int8();
+
+}  // namespace mha::native

@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cstring>
+
+#include "ops/backend/native/engine.hpp"
+#include "ops/cpu.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/backend/native/engine_f32.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "ops/math-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace mha {
+namespace HWY_NAMESPACE {
+
+// Sums of Rows × Vectors registers, the columns of a panel, and one factor fit the register file.
+#if HWY_TARGET <= HWY_AVX3
+constexpr std::size_t kGroup = 8;
+constexpr std::size_t kPanelVectors = 3;
+#elif HWY_TARGET <= HWY_AVX2
+constexpr std::size_t kGroup = 6;
+constexpr std::size_t kPanelVectors = 2;
+#else
+constexpr std::size_t kGroup = 4;
+constexpr std::size_t kPanelVectors = 2;
+#endif
+
+std::size_t PanelWidth() { return kPanelVectors * hn::Lanes(F32()); }
+
+/// sums [Rows, panel] (+)= a [Rows, depth] · b [depth, panel]; terms are added in the order of the depth, whatever Rows.
+template <std::size_t Rows>
+HWY_INLINE void MultiplyGroup(const float* HWY_RESTRICT a, std::size_t a_stride, const float* HWY_RESTRICT b,
+                              std::size_t depth, float* HWY_RESTRICT sums, std::size_t stride, bool accumulate) {
+  const F32 d;
+  const std::size_t lanes = hn::Lanes(d);
+  V32 s[Rows][kPanelVectors];
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < kPanelVectors; ++v) {
+      s[r][v] = accumulate ? hn::LoadU(d, sums + r * stride + v * lanes) : hn::Zero(d);
+    }
+  }
+  for (std::size_t k = 0; k < depth; ++k, b += kPanelVectors * lanes) {
+    V32 columns[kPanelVectors];
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < kPanelVectors; ++v) columns[v] = hn::Load(d, b + v * lanes);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const V32 factor = hn::Set(d, a[r * a_stride + k]);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < kPanelVectors; ++v) s[r][v] = hn::MulAdd(factor, columns[v], s[r][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < kPanelVectors; ++v) hn::StoreU(s[r][v], d, sums + r * stride + v * lanes);
+  }
+}
+
+void MultiplyRows(const float* a, std::size_t a_stride, const float* b, std::size_t depth, std::size_t rows, float* sums,
+                  std::size_t stride, bool accumulate) {
+  std::size_t r = 0;
+  const auto group = [&](auto count) {
+    MultiplyGroup<decltype(count)::value>(a + r * a_stride, a_stride, b, depth, sums + r * stride, stride, accumulate);
+    r += decltype(count)::value;
+  };
+  while (r + kGroup <= rows) group(std::integral_constant<std::size_t, kGroup>());
+  if (kGroup > 4 && r + 4 <= rows) group(std::integral_constant<std::size_t, 4>());
+  if (r + 2 <= rows) group(std::integral_constant<std::size_t, 2>());
+  while (r < rows) group(std::integral_constant<std::size_t, 1>());
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mha
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "mha/core/numbers.hpp"
+#include "mha/ops/convert.hpp"
+
+namespace mha {
+
+HWY_EXPORT(PanelWidth);
+HWY_EXPORT(MultiplyRows);
+
+namespace native {
+namespace {
+
+/// Multiply-add in float32 on vector units. `Rounded`: operands are rounded to bfloat16 first, for CPUs that have no
+/// instruction for it: products of bfloat16 numbers are exact in float32.
+template <bool Rounded>
+class FloatEngine final : public Engine {
+ public:
+  std::string_view name() const override {
+    return Rounded ? "bfloat16 operands in float32 multiply-add" : "float32 multiply-add";
+  }
+  std::size_t panel() const override { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
+  std::size_t row_block() const override { return 48; }
+  std::size_t step() const override { return 1; }
+  bool coarse() const override { return Rounded; }
+  bool splits_depth() const override { return true; }
+  std::size_t step_bytes(std::size_t steps) const override { return steps * panel() * sizeof(float); }
+  std::size_t operand_bytes(std::size_t rows, std::size_t cols) const override { return rows * operand_stride(cols); }
+  std::size_t operand_stride(std::size_t cols) const override {
+    // Not a multiple of 4 KiB: rows of a group fall into different cache sets.
+    constexpr std::size_t kLine = 64;
+    return (cols * sizeof(float) + kLine - 1) / kLine * kLine + kLine;
+  }
+
+  std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
+    auto packed = std::make_unique<Packed>();
+    const std::size_t width = panel();
+    const std::size_t depth = weights.in();
+    packed->in = depth;
+    packed->out = weights.out();
+    packed->precision = Rounded ? Precision::bf16 : Precision::f32;
+    packed->panels = (weights.out() + width - 1) / width;
+    packed->steps = depth;
+    packed->panel_bytes = depth * width * sizeof(float);
+    packed->data = Bytes(packed->panels * packed->panel_bytes);
+    auto* to = reinterpret_cast<float*>(packed->data.data());
+    FloatBuffer row(depth);
+    for (std::size_t p = 0; p < packed->panels; ++p, to += depth * width) {
+      for (std::size_t c = 0; c < width; ++c) {
+        const std::size_t column = p * width + c;
+        if (column >= weights.out()) {
+          for (std::size_t k = 0; k < depth; ++k) to[k * width + c] = 0.0F;
+          continue;
+        }
+        weights.row(column, row.data());
+        if (Rounded) round(row.data(), depth);
+        for (std::size_t k = 0; k < depth; ++k) to[k * width + c] = row.data()[k];
+      }
+    }
+    packed->bias = weights.bias();
+    packed->bias.resize(packed->panels * width, 0.0F);
+    return packed;
+  }
+
+  void convert(ConstMatrix x, const Operand& operand) const override {
+    for (std::size_t r = 0; r < x.rows; ++r) {
+      auto* to = reinterpret_cast<float*>(operand.data + r * operand.stride);
+      std::memcpy(to, x.row(r), x.cols * sizeof(float));
+      if (Rounded) round(to, x.cols);
+    }
+  }
+
+  void multiply(const Packed& weights, std::size_t panel_index, std::size_t begin, std::size_t end, const std::byte*,
+                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
+                bool accumulate, Ahead) const override {
+    const std::size_t width = panel();
+    const std::size_t a_stride = operand.stride / sizeof(float);
+    const auto* a = reinterpret_cast<const float*>(operand.data) + row * a_stride;
+    const auto* b = reinterpret_cast<const float*>(weights.panel(panel_index)) + begin * width;
+    HWY_DYNAMIC_DISPATCH(MultiplyRows)(a, a_stride, b, end - begin, rows, sums, stride, accumulate);
+  }
+
+  void finish_to_operand(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const BlockTail& tail,
+                         const Operand& operand, std::size_t row, std::size_t column) const override {
+    auto* to = reinterpret_cast<float*>(operand.data + row * operand.stride) + column;
+    const std::size_t to_stride = operand.stride / sizeof(float);
+    finish_block(sums, stride, rows, cols, tail, to, to_stride);
+    if (!Rounded) return;
+    for (std::size_t r = 0; r < rows; ++r) round(to + r * to_stride, cols);
+  }
+
+ private:
+  static void round(float* x, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) x[i] = float_from_bf16(bf16_from_float(x[i]));
+  }
+};
+
+}  // namespace
+
+const Engine* engine_f32() {
+  static const FloatEngine<false> engine;
+  return &engine;
+}
+
+const Engine* engine_bf16_by_conversion() {
+  static const FloatEngine<true> engine;
+  return &engine;
+}
+
+}  // namespace native
+}  // namespace mha
+#endif
