@@ -8,8 +8,8 @@
 
 namespace mha {
 
-/// The keys of an mha-json `config` that say how a sentence vector is made; they are taken out of `config`, so that what
-/// remains are the encoder's switches. `file` is for decisions, `origin` for messages.
+/// The keys of an mha-json `config` that say how a sentence vector is made; they are taken out of `config`, so that
+/// what remains are the encoder's switches. `file` is for decisions, `origin` for messages.
 ///   "pooling": "mean" or an array of modes (default mean) · "normalize": false · "max_length": none ·
 ///   "lowercase": false (texts are lower-cased before the tokenizer) · "include_prompt": true · "prompts": {} ·
 ///   "default_prompt_name": none · "similarity": "cosine" ·

@@ -30,10 +30,9 @@ bool is_kept(const std::string& name) {
 
 /// Names, as in the file, of the matrices that int8 is for.
 std::set<std::string> quantized_names(const Weights& weights) {
-  constexpr const char* kPlaces[] = {"embeddings.word",   "embeddings.projection", "attention.query",
-                                     "attention.key",     "attention.value",       "attention.output",
-                                     "feed_forward.in",   "feed_forward.gate",     "feed_forward.out",
-                                     "pooler"};
+  constexpr const char* kPlaces[] = {
+      "embeddings.word",  "embeddings.projection", "attention.query",   "attention.key",    "attention.value",
+      "attention.output", "feed_forward.in",       "feed_forward.gate", "feed_forward.out", "pooler"};
   std::set<std::string> names;
   for (const auto& [name, weight] : named_weights(weights)) {
     for (const char* place : kPlaces) {

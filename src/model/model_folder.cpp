@@ -57,8 +57,9 @@ void decide_max_length(OpenedModel& model, const LoadOptions& options) {
   }
   if (positions != 0 && (!length || *length > positions)) {
     if (options.max_length) {
-      model.notes.push_back("--max-length " + std::to_string(*options.max_length) + ": the position table serves at most " +
-                            std::to_string(positions) + " tokens; " + std::to_string(positions) + " is used");
+      model.notes.push_back("--max-length " + std::to_string(*options.max_length) +
+                            ": the position table serves at most " + std::to_string(positions) + " tokens; " +
+                            std::to_string(positions) + " is used");
     }
     from = model.config_name + ": the position table serves " + std::to_string(positions) +
            (length ? ", less than " + from + " says" : "");
@@ -134,7 +135,8 @@ class LoadedModel final : public Model {
     count_ = count_weights(weights, sentence_);
     encoder_ = std::make_unique<Encoder>(opened_->family.config, std::move(weights), backend_, precision_);
     require_pooler(sentence_.pooling);
-    decisions_.push_back({"backend", std::string(backend_.name()), options.backend == "auto" ? "best of this machine" : "--backend"});
+    decisions_.push_back(
+        {"backend", std::string(backend_.name()), options.backend == "auto" ? "best of this machine" : "--backend"});
   }
 
   const ModelLocation& location() const override { return opened_->location; }
@@ -170,8 +172,8 @@ class LoadedModel final : public Model {
 
   std::shared_ptr<const Head> load_head(Task task) const override {
     std::vector<std::string> unused = unused_;
-    return std::make_shared<const Head>(bind_head(opened_->family, task, encoder_->weights(), *source_, unused), backend_,
-                                        precision_);
+    return std::make_shared<const Head>(bind_head(opened_->family, task, encoder_->weights(), *source_, unused),
+                                        backend_, precision_);
   }
 
  private:
@@ -213,12 +215,14 @@ std::vector<ModelFile> RecordingFiles::opened() const {
 
 std::shared_ptr<const RecordingFiles> files_of(const ModelLocation& location) {
   switch (location.kind) {
-    case ModelLocation::Kind::folder: return std::make_shared<const RecordingFiles>(folder_files(location.path));
+    case ModelLocation::Kind::folder:
+      return std::make_shared<const RecordingFiles>(folder_files(location.path));
     case ModelLocation::Kind::json_file: {
       const fs::path folder = fs::path(location.path).parent_path();
       return std::make_shared<const RecordingFiles>(folder_files(folder.empty() ? fs::path(".") : folder));
     }
-    case ModelLocation::Kind::builtin: break;
+    case ModelLocation::Kind::builtin:
+      break;
   }
   auto files = builtin_model_files(location.path);
   if (files == nullptr) throw_internal("model: no built-in model is called " + location.path);
@@ -246,7 +250,7 @@ std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, con
   } else {
     open_folder(*model);
   }
-  check_sentence_widths(model->sentence, model->family.config.d_model);
+  check_sentence_widths(model->sentence, model->family.config.d_model, model->files->origin());
   add_decisions(model->decisions, model->family.decisions);
   add_decisions(model->decisions, model->sentence.decisions);
   decide_max_length(*model, options);
@@ -270,11 +274,6 @@ std::shared_ptr<const Tokenizer> json_tokenizer(const std::string& text, const s
   return Tokenizer::from_words(std::move(vocab), fields.flag("lowercase").value_or(false), unk, origin);
 }
 
-std::shared_ptr<const Tokenizer> folder_tokenizer(const FileSet& files) {
-  const FileBytes file = files.open("tokenizer.json");
-  return Tokenizer::from_json(file.text(), file.origin);
-}
-
 void require_room(const Tokenizer& tokenizer, const LoadOptions& options) {
   if (!options.max_length || !options.special_tokens) return;
   if (*options.max_length >= tokenizer.special_count(false)) return;
@@ -287,7 +286,7 @@ void require_room(const Tokenizer& tokenizer, const LoadOptions& options) {
 std::shared_ptr<const Tokenizer> open_tokenizer(const OpenedModel& model, const LoadOptions& options) {
   std::shared_ptr<const Tokenizer> tokenizer;
   if (model.json == nullptr) {
-    tokenizer = folder_tokenizer(*model.encoder_files);
+    tokenizer = Tokenizer::from_files(*model.encoder_files);
   } else {
     const std::string origin = model.files->place(model.config_name) + ": tokenizer";
     if (model.json->tokenizer_json().empty()) throw_model("tokenizer: " + origin + ": expected an object, found none");

@@ -47,7 +47,8 @@ class Randomness {
 /// A source without any array that makes each one it is asked for.
 class InventedWeights final : public WeightSource {
  public:
-  InventedWeights(const ModelConfig& config, std::uint64_t seed) : config_(config), arrays_(std::make_shared<Arrays>()), random_(seed) {}
+  InventedWeights(const ModelConfig& config, std::uint64_t seed)
+      : config_(config), arrays_(std::make_shared<Arrays>()), random_(seed) {}
 
   const TensorView* find(std::string_view name) const override {
     const auto found = arrays_->find(name);
@@ -107,7 +108,8 @@ void init_model(const InitOptions& options) {
   std::size_t vocab_size = 0;
   if (!options.tokenizer_file.empty()) {
     tokenizer_json = read_file(options.tokenizer_file);
-    vocab_size = Tokenizer::from_json(tokenizer_json, path_text(std::filesystem::path(options.tokenizer_file)))->vocab_size();
+    vocab_size =
+        Tokenizer::from_json(tokenizer_json, path_text(std::filesystem::path(options.tokenizer_file)))->vocab_size();
   } else {
     const std::string unk = "<unk>";
     if (std::find(words.begin(), words.end(), unk) == words.end()) words.insert(words.begin(), unk);
@@ -136,7 +138,8 @@ void init_model(const InitOptions& options) {
   std::vector<std::string> unused;
   const Weights weights = bind_weights(family, source, unused);
 
-  if (options.format == ModelFormat::json) return write_json_model(config, tokenizer_json, named_weights(weights), options.output);
+  if (options.format == ModelFormat::json)
+    return write_json_model(config, tokenizer_json, named_weights(weights), options.output);
   NewFolder folder(options.output);
   config["model_type"] = "mha-json";
   folder.write("config.json", config.dump(2) + "\n");

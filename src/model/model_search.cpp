@@ -93,11 +93,10 @@ std::vector<std::string> search_folders(const ModelSearch& search) {
 /// `name` or `org/name`, as the Hugging Face hub allows it.
 bool is_hub_name(const std::string& name) {
   const auto plain = [](std::string_view part) {
-    return !part.empty() && part != "." && part != ".." &&
-           std::all_of(part.begin(), part.end(), [](char c) {
-             return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                    c == '_' || c == '-';
-           });
+    return !part.empty() && part != "." && part != ".." && std::all_of(part.begin(), part.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+             c == '-';
+    });
   };
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos) return plain(name);
@@ -178,7 +177,8 @@ void list_hub(const std::string& hub_cache, std::vector<ModelLocation>& models, 
 
 [[noreturn]] void not_found(const std::string& name, const std::vector<std::string>& searched,
                             const ModelSearch& search) {
-  std::string message = "model: " + path_text(fs::path(name)) + ": expected a folder, a file or a known name, found none; searched: ";
+  std::string message =
+      "model: " + path_text(fs::path(name)) + ": expected a folder, a file or a known name, found none; searched: ";
   for (std::size_t i = 0; i < searched.size(); ++i) message += (i == 0 ? "" : ", ") + searched[i];
   std::vector<std::string> known;
   for (const ModelLocation& model : list_models(search)) known.push_back(model.name);

@@ -91,11 +91,12 @@ class Verifier {
 
   static bool is_model_json(const std::string& name) {
     constexpr std::array<std::string_view, 9> kNames{
-        "config.json",     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-        "vocab.json",      "modules.json",   "generation_config.json", "model.safetensors.index.json"};
+        "config.json", "tokenizer.json", "tokenizer_config.json",  "special_tokens_map.json",     "added_tokens.json",
+        "vocab.json",  "modules.json",   "generation_config.json", "model.safetensors.index.json"};
     const std::string base = name.substr(name.rfind('/') + 1);
     if (std::find(kNames.begin(), kNames.end(), base) != kNames.end()) return true;
-    return base == "config_sentence_transformers.json" || (base.starts_with("sentence_") && base.ends_with("_config.json"));
+    return base == "config_sentence_transformers.json" ||
+           (base.starts_with("sentence_") && base.ends_with("_config.json"));
   }
 
   void check_weights(const FileSet::Entry& entry) {
@@ -168,7 +169,8 @@ class Verifier {
     for (const std::string& key : opened.family.ignored_keys) {
       report_.notes.push_back(opened.config_name + ": " + key + ": nothing computes with this key");
     }
-    if (!unused.empty()) report_.notes.push_back(std::to_string(unused.size()) + " tensors are not used by the encoder");
+    if (!unused.empty())
+      report_.notes.push_back(std::to_string(unused.size()) + " tensors are not used by the encoder");
   }
 
   void check_ids(const ModelConfig& config, const Tokenizer& tokenizer) {
@@ -223,8 +225,9 @@ class Verifier {
     const ConstMatrix batch = model->encoder().forward({ids, types, together}, two, {}, nullptr);
     for (std::size_t row = 0; row < hidden.rows; ++row) {
       if (std::equal(hidden.row(row), hidden.row(row) + hidden.cols, batch.row(row))) continue;
-      report_.notes.push_back("test input: the numbers of a text differ in their last bits alone and in a batch (backend " +
-                              std::string(model->encoder().backend().name()) + ")");
+      report_.notes.push_back(
+          "test input: the numbers of a text differ in their last bits alone and in a batch (backend " +
+          std::string(model->encoder().backend().name()) + ")");
       break;
     }
     std::vector<float> pooler(config.d_model);
@@ -245,8 +248,9 @@ class Verifier {
         double sum = 0;
         for (std::size_t k = 0; k < tokens; ++k) sum += static_cast<double>(row[k]);
         if (std::abs(sum - 1) <= kTolerance) continue;
-        report_.problems.push_back("test input: layer " + std::to_string(layer) + ", head " + std::to_string(i / tokens) +
-                                   ": expected attention that sums to 1, got " + std::to_string(sum));
+        report_.problems.push_back("test input: layer " + std::to_string(layer) + ", head " +
+                                   std::to_string(i / tokens) + ": expected attention that sums to 1, got " +
+                                   std::to_string(sum));
         return;
       }
     }
@@ -256,7 +260,8 @@ class Verifier {
     const ModelConfig& config = model.config();
     const SentenceConfig& sentence = model.sentence();
     std::string pooling;
-    for (const PoolingMode mode : sentence.pooling) pooling += (pooling.empty() ? "" : "+") + std::string(name_of(mode));
+    for (const PoolingMode mode : sentence.pooling)
+      pooling += (pooling.empty() ? "" : "+") + std::string(name_of(mode));
     const auto length = model.max_length();
     report_.abilities.push_back("token vectors of width " + std::to_string(config.d_model) +
                                 (length ? ", up to " + std::to_string(*length) + " tokens an input" : ""));

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -160,7 +160,8 @@ void write_arrays(const WeightSource& source, const ArrayTypes& types, const fs:
     }
     plan.as_is = plan.dtype == plan.view->dtype;
     specs.push_back({name, plan.dtype, plan.view->shape});
-    if (is_number && plan.dtype == DType::i8) specs.push_back({name + std::string(kScale), DType::f32, {plan.view->shape[0]}});
+    if (is_number && plan.dtype == DType::i8)
+      specs.push_back({name + std::string(kScale), DType::f32, {plan.view->shape[0]}});
     plans.emplace(name, plan);
   }
 

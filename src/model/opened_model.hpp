@@ -42,14 +42,15 @@ std::shared_ptr<const RecordingFiles> files_of(const ModelLocation& location);
 struct OpenedModel {
   ModelLocation location;
   std::shared_ptr<const RecordingFiles> files;
-  std::shared_ptr<const FileSet> encoder_files;  ///< where config.json, weights and tokenizer lie: `files` or a folder in it
-  std::shared_ptr<const JsonModel> json;         ///< of an mha-json file, else nullptr
-  std::string config_name;                       ///< for decisions: "config.json", "model.json"
+  std::shared_ptr<const FileSet>
+      encoder_files;                      ///< where config.json, weights and tokenizer lie: `files` or a folder in it
+  std::shared_ptr<const JsonModel> json;  ///< of an mha-json file, else nullptr
+  std::string config_name;                ///< for decisions: "config.json", "model.json"
   FamilyModel family;
   SentenceModules sentence;
-  bool json_dense = false;                       ///< dense modules lie beside the encoder's arrays, named as in mha-json
+  bool json_dense = false;  ///< dense modules lie beside the encoder's arrays, named as in mha-json
   std::optional<std::size_t> max_length;
-  std::vector<Decision> decisions;               ///< of everything read so far
+  std::vector<Decision> decisions;  ///< of everything read so far
   std::vector<std::string> notes;
 };
 

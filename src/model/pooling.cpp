@@ -30,18 +30,23 @@ void append_pooled(PoolingMode mode, ConstMatrix hidden, std::size_t first, cons
   const auto count = static_cast<double>(hidden.rows - first);
   const auto append = [&](const float* row) { out.insert(out.end(), row, row + hidden.cols); };
   switch (mode) {
-    case PoolingMode::cls: return append(hidden.row(first));
-    case PoolingMode::last: return append(hidden.row(hidden.rows - 1));
+    case PoolingMode::cls:
+      return append(hidden.row(first));
+    case PoolingMode::last:
+      return append(hidden.row(hidden.rows - 1));
     case PoolingMode::mean:
-      weighted_sum(hidden, first, [](std::size_t) { return 1.0; }, sums);
+      weighted_sum(
+          hidden, first, [](std::size_t) { return 1.0; }, sums);
       return append_scaled(sums, count, out);
     case PoolingMode::mean_sqrt_len:
-      weighted_sum(hidden, first, [](std::size_t) { return 1.0; }, sums);
+      weighted_sum(
+          hidden, first, [](std::size_t) { return 1.0; }, sums);
       return append_scaled(sums, std::sqrt(count), out);
     case PoolingMode::weighted_mean: {
       // Weight r + 1, counted from the first token of the input even when a prompt is left out (sentence-transformers
       // 6.2, Pooling.forward).
-      weighted_sum(hidden, first, [](std::size_t r) { return static_cast<double>(r + 1); }, sums);
+      weighted_sum(
+          hidden, first, [](std::size_t r) { return static_cast<double>(r + 1); }, sums);
       const auto rows = static_cast<double>(hidden.rows);
       const auto left_out = static_cast<double>(first);
       return append_scaled(sums, (rows * (rows + 1) - left_out * (left_out + 1)) / 2, out);
@@ -72,13 +77,20 @@ void l2_normalize(std::vector<float>& values) {
 
 std::string_view name_of(PoolingMode mode) {
   switch (mode) {
-    case PoolingMode::cls: return "cls";
-    case PoolingMode::mean: return "mean";
-    case PoolingMode::max: return "max";
-    case PoolingMode::last: return "last";
-    case PoolingMode::mean_sqrt_len: return "mean_sqrt_len";
-    case PoolingMode::weighted_mean: return "weighted_mean";
-    case PoolingMode::pooler: return "pooler";
+    case PoolingMode::cls:
+      return "cls";
+    case PoolingMode::mean:
+      return "mean";
+    case PoolingMode::max:
+      return "max";
+    case PoolingMode::last:
+      return "last";
+    case PoolingMode::mean_sqrt_len:
+      return "mean_sqrt_len";
+    case PoolingMode::weighted_mean:
+      return "weighted_mean";
+    case PoolingMode::pooler:
+      return "pooler";
   }
   return "?";
 }

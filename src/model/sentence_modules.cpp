@@ -99,9 +99,9 @@ void read_pooling(const FileSet& files, const std::string& name, SentenceModules
     out.config.pooling = {PoolingMode::mean};
     assumed = true;
   }
-  out.decisions.push_back({"pooling", pooling_text(out.config.pooling),
-                           assumed ? "assumed: no mode in " + name
-                                   : name + (newer ? ":pooling_mode" : ":pooling_mode_*")});
+  out.decisions.push_back(
+      {"pooling", pooling_text(out.config.pooling),
+       assumed ? "assumed: no mode in " + name : name + (newer ? ":pooling_mode" : ":pooling_mode_*")});
   if (const auto include = fields.flag("include_prompt")) {
     out.config.include_prompt = *include;
     out.decisions.push_back({"include_prompt", *include ? "true" : "false", name + ":include_prompt"});
@@ -149,8 +149,8 @@ DenseModule read_dense(const FileSet& files, const std::string& folder) {
   require_sentence_features(fields);
   DenseModule dense;
   dense.folder = folder;
-  for (const auto& [key, value] : {std::pair<const char*, std::size_t*>{"in_features", &dense.in},
-                                   {"out_features", &dense.out}}) {
+  for (const auto& [key, value] :
+       {std::pair<const char*, std::size_t*>{"in_features", &dense.in}, {"out_features", &dense.out}}) {
     constexpr std::size_t kWidest = std::size_t{1} << 20;
     const auto width = fields.size(key);
     if (!width || *width == 0 || *width > kWidest) fields.fail(key, "a whole number from 1 to 1048576");
@@ -215,8 +215,8 @@ void read_modules(const FileSet& files, SentenceModules& out) {
       if (folder.empty()) fields.fail("path", "the folder of the dense module");
       DenseModule dense = read_dense(files, folder);
       dense.normalize_input = std::exchange(normalized, false);
-      out.decisions.push_back({"dense", std::to_string(dense.in) + " → " + std::to_string(dense.out),
-                               folder + "/config.json"});
+      out.decisions.push_back(
+          {"dense", std::to_string(dense.in) + " → " + std::to_string(dense.out), folder + "/config.json"});
       out.config.dense.push_back(std::move(dense));
     } else if (name == "Normalize") {
       require_pooled();
@@ -228,8 +228,10 @@ void read_modules(const FileSet& files, SentenceModules& out) {
     } else if (name == "Dropout") {
       out.decisions.push_back({"dropout", "none: it does nothing outside training", kFile});
     } else {
-      fields.fail_text("type", "expected Transformer, Pooling, Dense, Normalize or Dropout of sentence_transformers, "
-                               "got " + json_excerpt(fields.at("type")) + "; this module is not implemented");
+      fields.fail_text("type",
+                       "expected Transformer, Pooling, Dense, Normalize or Dropout of sentence_transformers, "
+                       "got " +
+                           json_excerpt(fields.at("type")) + "; this module is not implemented");
     }
   }
   if (!transformer) throw_model("modules: " + origin + ": expected a Transformer module, found none");
@@ -256,10 +258,10 @@ void require_token_features(const JsonFields& fields) {
 
 void read_sentence_config(const FileSet& files, SentenceModules& out) {
   // The older names, in the order in which the reference looks (sentence-transformers, Transformer.load).
-  constexpr std::array<const char*, 7> kNames{
-      "sentence_bert_config.json",   "sentence_roberta_config.json", "sentence_distilbert_config.json",
-      "sentence_camembert_config.json", "sentence_albert_config.json",  "sentence_xlm-roberta_config.json",
-      "sentence_xlnet_config.json"};
+  constexpr std::array<const char*, 7> kNames{"sentence_bert_config.json",       "sentence_roberta_config.json",
+                                              "sentence_distilbert_config.json", "sentence_camembert_config.json",
+                                              "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+                                              "sentence_xlnet_config.json"};
   const std::string prefix = out.transformer_folder.empty() ? "" : out.transformer_folder + "/";
   const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const char* n) { return files.has(prefix + n); });
   if (found == kNames.end()) return;
@@ -332,7 +334,7 @@ SentenceModules read_sentence_modules(const FileSet& files) {
   return out;
 }
 
-void check_sentence_widths(const SentenceModules& modules, std::size_t d_model) {
+void check_sentence_widths(const SentenceModules& modules, std::size_t d_model, const std::string& origin) {
   if (modules.pooled_width && *modules.pooled_width != d_model) {
     throw_model("pooling: " + modules.pooled_width_from + ": expected the model's width " + std::to_string(d_model) +
                 ", got " + std::to_string(*modules.pooled_width));
@@ -340,7 +342,7 @@ void check_sentence_widths(const SentenceModules& modules, std::size_t d_model) 
   std::size_t width = d_model * modules.config.pooling.size();
   for (const DenseModule& dense : modules.config.dense) {
     if (dense.in != width) {
-      throw_model("dense module: " + dense.folder + "/config.json: in_features: expected " + std::to_string(width) +
+      throw_model("dense module: " + origin + "/" + dense.folder + ": inputs: expected " + std::to_string(width) +
                   ", what the module before gives, got " + std::to_string(dense.in));
     }
     width = dense.out;
@@ -371,7 +373,8 @@ void bind_dense(DenseModule& dense, const WeightSource& source, const std::strin
   if (dense.bias) {
     dense.linear.bias = take(prefix + "bias", {dense.out});
   } else if (source.find(prefix + "bias") != nullptr) {
-    throw_model(source.place(prefix + "bias") + ": tensor " + prefix + "bias: expected none, since the module's bias is false");
+    throw_model(source.place(prefix + "bias") + ": tensor " + prefix +
+                "bias: expected none, since the module's bias is false");
   }
   dense.owner = source.owner();
 }

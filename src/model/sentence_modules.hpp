@@ -16,12 +16,12 @@ namespace mha {
 /// `sentence_transformers.models.*`; 6.x writes `pooling_mode` and `sentence_transformers.*.modules.*`).
 struct SentenceModules {
   SentenceConfig config;
-  std::string transformer_folder;          ///< where config.json and the weights lie; empty: the model's folder
-  std::optional<std::size_t> max_length;   ///< max_seq_length
+  std::string transformer_folder;         ///< where config.json and the weights lie; empty: the model's folder
+  std::optional<std::size_t> max_length;  ///< max_seq_length
   std::string max_length_from;
-  bool lowercase = false;                  ///< do_lower_case: true
+  bool lowercase = false;  ///< do_lower_case: true
   std::string lowercase_from;
-  std::optional<std::size_t> pooled_width; ///< the token width that the pooling module was written for
+  std::optional<std::size_t> pooled_width;  ///< the token width that the pooling module was written for
   std::string pooled_width_from;
   std::vector<Decision> decisions;
 };
@@ -31,8 +31,8 @@ struct SentenceModules {
 /// Errors: model, naming file and key; a module, mode, activation or setting that is not implemented is one of them.
 SentenceModules read_sentence_modules(const FileSet& files);
 
-/// Checks that pooling and dense modules fit a model of that width. Errors: model.
-void check_sentence_widths(const SentenceModules& modules, std::size_t d_model);
+/// Checks that pooling and dense modules fit a model of that width; `origin` names the model. Errors: model.
+void check_sentence_widths(const SentenceModules& modules, std::size_t d_model, const std::string& origin);
 
 /// Finds `PREFIXweight` and `PREFIXbias` of a dense module. Errors: model.
 void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix);

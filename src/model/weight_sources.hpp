@@ -9,8 +9,8 @@
 
 namespace mha {
 
-/// The arrays of safetensors files: of the file called `name`, or, when that is empty, of model.safetensors or the shards
-/// that model.safetensors.index.json lists. Errors: model.
+/// The arrays of safetensors files: of the file called `name`, or, when that is empty, of model.safetensors or the
+/// shards that model.safetensors.index.json lists. Errors: model.
 std::shared_ptr<const WeightSource> safetensors_source(const FileSet& files, const std::string& name = "");
 
 /// The arrays of an mha-json file; `origin` names it in messages.

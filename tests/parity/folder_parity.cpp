@@ -48,7 +48,8 @@ struct Embedder {
     return options;
   }
 
-  std::vector<std::vector<float>> operator()(const std::vector<std::string>& texts, const std::string& prompt, bool together) {
+  std::vector<std::vector<float>> operator()(const std::vector<std::string>& texts, const std::string& prompt,
+                                             bool together) {
     std::vector<std::vector<float>> vectors;
     std::vector<std::int32_t> ids;
     std::vector<std::int32_t> types;
@@ -69,8 +70,9 @@ struct Embedder {
     return vectors;
   }
 
-  void append(const std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& types, const std::vector<std::size_t>& rows,
-              const std::string& prompt, std::vector<std::vector<float>>& vectors) {
+  void append(const std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& types,
+              const std::vector<std::size_t>& rows, const std::string& prompt,
+              std::vector<std::vector<float>>& vectors) {
     const mha::SentenceConfig& sentence = model.sentence();
     const std::size_t left_out =
         sentence.include_prompt ? 0 : mha::prompt_token_count(model.tokenizer(), prompt, options(), scratch);
@@ -97,14 +99,18 @@ void check_st_folder(const fs::path& folder, const std::string& backend) {
   const mha::SafetensorsFile arrays(folder / "golden.safetensors");
   const auto texts = golden["texts"].get<std::vector<std::string>>();
   if (model->max_length() != golden["max_seq_length_used"].get<std::size_t>()) fail(name + ": maximum length");
-  if (model->embedding_width(model->sentence().pooling) != golden["dimension"].get<std::size_t>()) fail(name + ": width");
+  if (model->embedding_width(model->sentence().pooling) != golden["dimension"].get<std::size_t>())
+    fail(name + ": width");
   Embedder embed{*model};
   double worst = 0;
   for (const auto& [key, facts] : golden["keys"].items()) {
     mha::PromptChoice choice;
-    if (key == "embeddings_no_prompt") choice.text = "";
-    else if (key == "query" || key == "document") choice.role = key;
-    else if (key.starts_with("prompt_")) choice.name = key.substr(7);
+    if (key == "embeddings_no_prompt")
+      choice.text = "";
+    else if (key == "query" || key == "document")
+      choice.role = key;
+    else if (key.starts_with("prompt_"))
+      choice.name = key.substr(7);
     const std::string prompt = mha::choose_prompt(model->sentence(), choice);
     const mha::TensorView& view = *arrays.find(key);
     std::vector<float> expected(view.size());
@@ -113,12 +119,15 @@ void check_st_folder(const fs::path& folder, const std::string& backend) {
     const auto alone = embed(texts, prompt, false);
     const auto together = embed(texts, prompt, true);
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      if (backend == "auto" && alone[i] != together[i]) fail(name + ": " + key + ": other bits alone and in a batch: text " + std::to_string(i));
+      if (backend == "auto" && alone[i] != together[i])
+        fail(name + ": " + key + ": other bits alone and in a batch: text " + std::to_string(i));
       for (std::size_t c = 0; c < alone[i].size(); ++c) {
-        const double difference = std::abs(static_cast<double>(alone[i][c]) - static_cast<double>(expected[i * alone[i].size() + c]));
+        const double difference =
+            std::abs(static_cast<double>(alone[i][c]) - static_cast<double>(expected[i * alone[i].size() + c]));
         worst = std::max(worst, difference / limit);
         if (difference <= limit) continue;
-        fail(name + ": " + key + ": text " + std::to_string(i) + " column " + std::to_string(c) + ": off by " + std::to_string(difference));
+        fail(name + ": " + key + ": text " + std::to_string(i) + " column " + std::to_string(c) + ": off by " +
+             std::to_string(difference));
         break;
       }
     }
@@ -137,7 +146,7 @@ Outcome try_folder(const fs::path& folder) {
   Outcome outcome;
   try {
     const auto model = load(folder);
-    outcome.vectors = Embedder{*model}({"She is a great leader", "", "rain falls"}, "", false);
+    outcome.vectors = Embedder{*model}({"she is", "", "rain"}, "", false);
   } catch (const mha::Error& error) {
     outcome.kind = error.kind();
     outcome.message = error.what();
@@ -182,7 +191,8 @@ void check_hostile(const fs::path& root) {
                        : expect == "ok"                ? same
                        : expect == "ok-or-model-error" ? model_error || !outcome.kind
                                                        : any_error || !outcome.kind;
-    if (!right) fail("hostile/" + name + ": expected " + expect + ", got " + (outcome.kind ? outcome.message : "no error"));
+    if (!right)
+      fail("hostile/" + name + ": expected " + expect + ", got " + (outcome.kind ? outcome.message : "no error"));
     if (outcome.kind && outcome.message.find(temporary.path().filename().string()) == std::string::npos &&
         expect == "model-error") {
       fail("hostile/" + name + ": the message does not name the file: " + outcome.message);

@@ -36,7 +36,8 @@ class FileSet {
   virtual std::string origin() const = 0;
   /// Whether a regular file of that name is there (links are followed). False for names that leave the set.
   virtual bool has(std::string_view name) const = 0;
-  /// Throws Error{model} that names the file when it is absent, unreadable, no regular file, or its name leaves the set.
+  /// Throws Error{model} that names the file when it is absent, unreadable, no regular file, or its name leaves the
+  /// set.
   virtual FileBytes open(std::string_view name) const = 0;
   /// Files directly in the set and one level below, sorted by name, hidden ones left out.
   virtual std::vector<Entry> list() const = 0;

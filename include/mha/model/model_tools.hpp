@@ -15,21 +15,21 @@ namespace mha {
 /// What a model is and which decisions its files lead to.
 struct ModelInfo {
   std::string name;
-  std::string path;                          ///< folder or file, or "built-in"
+  std::string path;  ///< folder or file, or "built-in"
   std::string family;
-  std::string config_json;                   ///< the encoder's switches (ModelConfig), a JSON object as in mha-json files
-  std::size_t parameters = 0;                ///< of the encoder and its dense modules
-  std::size_t bytes = 0;                     ///< of those in the files
+  std::string config_json;     ///< the encoder's switches (ModelConfig), a JSON object as in mha-json files
+  std::size_t parameters = 0;  ///< of the encoder and its dense modules
+  std::size_t bytes = 0;       ///< of those in the files
   std::string dtype;
   std::optional<std::size_t> max_length;
   std::size_t embedding_width = 0;
-  SentenceConfig sentence;                   ///< pooling, normalize, prompts, …
+  SentenceConfig sentence;  ///< pooling, normalize, prompts, …
   std::vector<std::pair<std::string, std::string>> tokenizer;
-  std::vector<std::string> tasks;            ///< heads that the files hold
+  std::vector<std::string> tasks;  ///< heads that the files hold
   std::vector<Decision> decisions;
   std::vector<ModelFile> files;
   std::vector<std::string> unused_tensors;
-  std::vector<std::string> ignored_keys;     ///< of config.json: nothing here or in the reference computes with them
+  std::vector<std::string> ignored_keys;  ///< of config.json: nothing here or in the reference computes with them
   std::vector<std::string> notes;
 };
 
@@ -38,10 +38,10 @@ ModelInfo model_info(const ModelLocation& location, const LoadOptions& options);
 
 /// What is wrong with a model, and what it can do.
 struct ModelReport {
-  std::vector<ModelFile> files;              ///< that were checked
-  std::vector<std::string> problems;         ///< everything that was found; empty: the model is sound
-  std::vector<std::string> notes;            ///< what is odd but harmless
-  std::vector<std::string> abilities;        ///< sentences such as "sentence vectors of width 384 (mean, l2)"
+  std::vector<ModelFile> files;        ///< that were checked
+  std::vector<std::string> problems;   ///< everything that was found; empty: the model is sound
+  std::vector<std::string> notes;      ///< what is odd but harmless
+  std::vector<std::string> abilities;  ///< sentences such as "sentence vectors of width 384 (mean, l2)"
 };
 
 /// Checks every file of a model, each by itself and all together, and runs a test input through it. Never throws for a
@@ -52,14 +52,14 @@ enum class ModelFormat { safetensors, json };
 
 struct ConvertOptions {
   ModelFormat to = ModelFormat::safetensors;
-  std::string dtype;                         ///< "f32", "f16", "bf16", "int8"; empty: as it is (json: f32, the only one)
-  std::string output;                        ///< a new folder (safetensors), or a file (json)
+  std::string dtype;   ///< "f32", "f16", "bf16", "int8"; empty: as it is (json: f32, the only one)
+  std::string output;  ///< a new folder (safetensors), or a file (json)
 };
 
 /// Writes a model in another format or number type. The output appears whole or not at all; a folder must be new.
-/// safetensors keeps the other files as they are; int8 has one scale a row for the matrices of linear layers and the word
-/// table, everything else stays float32. json holds encoder, tokenizer and sentence modules, and gives the same vectors.
-/// Returns facts worth saying. Errors: model; output; usage for a combination that does not exist.
+/// safetensors keeps the other files as they are; int8 has one scale a row for the matrices of linear layers and the
+/// word table, everything else stays float32. json holds encoder, tokenizer and sentence modules, and gives the same
+/// vectors. Returns facts worth saying. Errors: model; output; usage for a combination that does not exist.
 std::vector<std::string> convert_model(const ModelLocation& location, const ConvertOptions& options);
 
 /// How far the sentence vectors of two models are apart.
@@ -73,17 +73,17 @@ struct EmbeddingDrift {
 EmbeddingDrift embedding_drift(const Model& a, const Model& b, std::span<const std::string> texts);
 
 struct InitOptions {
-  ModelConfig config;                        ///< vocab_size 0: that of the tokenizer
-  std::vector<std::string> words;            ///< vocabulary of a `words` tokenizer; "<unk>" is put in front where it is not in it
-  bool lowercase = true;                     ///< of the `words` tokenizer
-  std::string tokenizer_file;                ///< a tokenizer.json, instead of `words`
+  ModelConfig config;              ///< vocab_size 0: that of the tokenizer
+  std::vector<std::string> words;  ///< vocabulary of a `words` tokenizer; "<unk>" is put in front where it is not in it
+  bool lowercase = true;           ///< of the `words` tokenizer
+  std::string tokenizer_file;      ///< a tokenizer.json, instead of `words`
   std::uint64_t seed = 0;
   ModelFormat format = ModelFormat::json;
   std::string output;
 };
 
-/// Writes a fresh model with random weights: matrices normal with variance 1/inputs, word vectors normal with variance 1
-/// (1/d_model where they are scaled by √d_model), norms 1. The same seed gives the same bytes on every machine.
+/// Writes a fresh model with random weights: matrices normal with variance 1/inputs, word vectors normal with variance
+/// 1 (1/d_model where they are scaled by √d_model), norms 1. The same seed gives the same bytes on every machine.
 /// Errors: usage for a config that does not fit together; model for the tokenizer file; output.
 void init_model(const InitOptions& options);
 

@@ -12,8 +12,10 @@ using mha::test::error_of;
 using mha::test::TemporaryFolder;
 
 TEST_CASE("names that leave their folder are seen") {
-  for (const char* inside : {"a", "a/b", "1_Pooling/config.json", "..a", "a..b", ".hidden"}) CHECK(mha::is_inside_name(inside));
-  for (const char* outside : {"", "/", "/etc/passwd", "..", "../a", "a/../b", "a/..", ".", "a//b", "a/", "./a", "a\\b"}) {
+  for (const char* inside : {"a", "a/b", "1_Pooling/config.json", "..a", "a..b", ".hidden"})
+    CHECK(mha::is_inside_name(inside));
+  for (const char* outside :
+       {"", "/", "/etc/passwd", "..", "../a", "a/../b", "a/..", ".", "a//b", "a/", "./a", "a\\b"}) {
     INFO(outside);
     CHECK_FALSE(mha::is_inside_name(outside));
   }

@@ -46,7 +46,8 @@ TEST_CASE("an mha-json file is a model, also when it is all that a folder has") 
 TEST_CASE("another kind of file is refused with advice") {
   const TemporaryFolder folder;
   const auto file = folder.write("pytorch_model.bin", "PK");
-  CHECK_THAT(error_of(ErrorKind::model, [&] { find_model(file.string(), {}); }), Contains("safetensors") && Contains("convert"));
+  CHECK_THAT(error_of(ErrorKind::model, [&] { find_model(file.string(), {}); }),
+             Contains("safetensors") && Contains("convert"));
 }
 
 TEST_CASE("a name is looked up in the model path in order, then in the installed models") {
@@ -103,8 +104,9 @@ TEST_CASE("a model that is not found lists every place that was searched, and th
   search.share_dir = "/usr/share/mha/models";
   search.hub_cache = "/home/x/.cache/huggingface/hub";
   const std::string message = error_of(ErrorKind::model, [&] { find_model("two-head", search); });
-  for (const char* place : {"two-head", "/place-one/two-head", "/place-two/two-head", "/usr/share/mha/models/two-head",
-                            "built-in models", "/home/x/.cache/huggingface/hub/models--two-head", "did you mean 'two-heads'?"}) {
+  for (const char* place :
+       {"two-head", "/place-one/two-head", "/place-two/two-head", "/usr/share/mha/models/two-head", "built-in models",
+        "/home/x/.cache/huggingface/hub/models--two-head", "did you mean 'two-heads'?"}) {
     CHECK_THAT(message, Contains(place));
   }
   CHECK_FALSE(error_of(ErrorKind::usage, [&] { find_model("", search); }).empty());

@@ -39,7 +39,8 @@ TEST_CASE("every pooling mode gives what its definition says") {
   CHECK(pooled({max}) == Values{5, 4});
   CHECK(pooled({pooler}) == Values{7, 8});
   CHECK(pooled({mean}) == Values{3, 2.0F / 3});
-  CHECK(pooled({mean_sqrt_len}) == Values{static_cast<float>(9 / std::sqrt(3.0)), static_cast<float>(2 / std::sqrt(3.0))});
+  CHECK(pooled({mean_sqrt_len}) ==
+        Values{static_cast<float>(9 / std::sqrt(3.0)), static_cast<float>(2 / std::sqrt(3.0))});
   CHECK(pooled({weighted_mean}) == Values{22.0F / 6, 1});
   CHECK(pooled({last, cls}) == Values{5, 0, 1, -2});
 }
@@ -91,13 +92,19 @@ TEST_CASE("dense modules follow the pooling, each on what the one before gives")
   mha::pool(sentence, {kHidden.data(), 3, 2}, 0, nullptr, 0, false, reference(), out);
   CHECK(out == Values{1});
   sentence.pooling = {PoolingMode::cls, PoolingMode::mean};
-  CHECK_THAT(error_of(ErrorKind::usage, [&] { mha::pool(sentence, {kHidden.data(), 3, 2}, 0, nullptr, 0, false, reference(), out); }),
+  CHECK_THAT(error_of(ErrorKind::usage,
+                      [&] {
+                        mha::pool(sentence, {kHidden.data(), 3, 2}, 0, nullptr, 0, false, reference(), out);
+                      }),
              Contains("expected 2"));
 }
 
 TEST_CASE("a vector that is not finite is an error, never an output") {
   const Values bad{1, std::numeric_limits<float>::infinity()};
   Values out;
-  CHECK_THAT(error_of(ErrorKind::input, [&] { mha::pool({}, {bad.data(), 1, 2}, 0, nullptr, 0, false, reference(), out); }),
+  CHECK_THAT(error_of(ErrorKind::input,
+                      [&] {
+                        mha::pool({}, {bad.data(), 1, 2}, 0, nullptr, 0, false, reference(), out);
+                      }),
              Contains("not finite"));
 }

@@ -62,9 +62,11 @@ TEST_CASE("pooling modes are read in both dialects, and joined in the reference'
   using enum PoolingMode;
   using Modes = std::vector<PoolingMode>;
   CHECK(modes(R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})") == Modes{cls});
-  CHECK(modes(R"({"pooling_mode_lasttoken": true, "pooling_mode_weightedmean_tokens": true, "pooling_mode_mean_tokens": true,
+  CHECK(
+      modes(
+          R"({"pooling_mode_lasttoken": true, "pooling_mode_weightedmean_tokens": true, "pooling_mode_mean_tokens": true,
                   "pooling_mode_mean_sqrt_len_tokens": true, "pooling_mode_max_tokens": true, "pooling_mode_cls_token": true})") ==
-        Modes{cls, max, mean, mean_sqrt_len, weighted_mean, last});
+      Modes{cls, max, mean, mean_sqrt_len, weighted_mean, last});
   CHECK(modes(R"({"pooling_mode": "lasttoken"})") == Modes{last});
   CHECK(modes(R"({"pooling_mode": "weightedmean"})") == Modes{weighted_mean});
   CHECK(modes(R"({"pooling_mode": ["mean_sqrt_len_tokens", "max"]})") == Modes{mean_sqrt_len, max});
@@ -85,11 +87,13 @@ TEST_CASE("a pooling mode that is not implemented is refused, never replaced") {
 TEST_CASE("modules are read in both dialects and in their order") {
   const std::string newer = "sentence_transformers.sentence_transformer.modules.pooling.Pooling";
   const std::string base = "sentence_transformers.base.modules.";
-  Files files{{"modules.json", "[" + module(base + "transformer.Transformer", "0_Transformer") + "," + module(newer, "1_P") + "," +
-                                   module(base + "normalize.Normalize", "2_N") + "," + module(base + "dense.Dense", "3_D") + "]"},
+  Files files{{"modules.json", "[" + module(base + "transformer.Transformer", "0_Transformer") + "," +
+                                   module(newer, "1_P") + "," + module(base + "normalize.Normalize", "2_N") + "," +
+                                   module(base + "dense.Dense", "3_D") + "]"},
               {"1_P/config.json", R"({"pooling_mode": "cls", "embedding_dimension": 8, "include_prompt": false})"},
               {"2_N/config.json", R"({"module_input_name": "sentence_embedding"})"},
-              {"3_D/config.json", R"({"in_features": 8, "out_features": 5, "activation_function": "torch.nn.modules.linear.Identity"})"}};
+              {"3_D/config.json",
+               R"({"in_features": 8, "out_features": 5, "activation_function": "torch.nn.modules.linear.Identity"})"}};
   const SentenceModules modules = read(files);
   CHECK(modules.transformer_folder == "0_Transformer");
   CHECK_FALSE(modules.config.include_prompt);
@@ -97,16 +101,18 @@ TEST_CASE("modules are read in both dialects and in their order") {
   CHECK(modules.config.dense[0].normalize_input);
   CHECK(modules.config.dense[0].activation == mha::Activation::none);
   CHECK_FALSE(modules.config.normalize);
-  CHECK_NOTHROW(mha::check_sentence_widths(modules, 8));
-  CHECK_THAT(error_of(ErrorKind::model, [&] { mha::check_sentence_widths(modules, 9); }), Contains("9") && Contains("got 8"));
+  CHECK_NOTHROW(mha::check_sentence_widths(modules, 8, "m"));
+  CHECK_THAT(error_of(ErrorKind::model, [&] { mha::check_sentence_widths(modules, 9, "m"); }),
+             Contains("9") && Contains("got 8"));
   files["3_D/config.json"] = R"({"in_features": 9, "out_features": 5})";
-  CHECK_THAT(error_of(ErrorKind::model, [&] { mha::check_sentence_widths(read(files), 8); }), Contains("in_features"));
+  CHECK_THAT(error_of(ErrorKind::model, [&] { mha::check_sentence_widths(read(files), 8, "m"); }), Contains("m/3_D"));
 }
 
 TEST_CASE("a module that is not implemented is refused by name, never skipped") {
   CHECK_THAT(failure(with_modules("," + module(kOld + "LSTM", "2"))), Contains("LSTM") && Contains("not implemented"));
   CHECK_THAT(failure(with_modules("," + module("evil.pkg.Dense", "2_Dense"))), Contains("evil.pkg.Dense"));
-  CHECK_THAT(failure(with_modules("," + module("sentence_transformers.cross_encoder.Dense", "2"))), Contains("not implemented"));
+  CHECK_THAT(failure(with_modules("," + module("sentence_transformers.cross_encoder.Dense", "2"))),
+             Contains("not implemented"));
   CHECK_THAT(failure(with_modules(R"(,{"type": 7, "path": ""})")), Contains("type"));
   CHECK_THAT(failure(with_modules(R"(,{"path": ""})")), Contains("type"));
   CHECK(read(with_modules("," + module(kOld + "Dropout", "2"))).config.pooling.size() == 1);
@@ -114,10 +120,12 @@ TEST_CASE("a module that is not implemented is refused by name, never skipped") 
 
 TEST_CASE("modules in an order that makes no sense are refused") {
   const std::string normalize = module(kOld + "Normalize", "2");
-  for (const std::string& list : {kPooling, normalize + "," + kTransformer, kTransformer + "," + normalize + "," + kPooling,
-                                  kTransformer + "," + kPooling + "," + kPooling, kTransformer + "," + kTransformer}) {
+  for (const std::string& list :
+       {kPooling, normalize + "," + kTransformer, kTransformer + "," + normalize + "," + kPooling,
+        kTransformer + "," + kPooling + "," + kPooling, kTransformer + "," + kTransformer}) {
     INFO(list);
-    CHECK_FALSE(failure({{"modules.json", "[" + list + "]"}, {"1_Pooling/config.json", R"({"pooling_mode": "mean"})"}}).empty());
+    CHECK_FALSE(failure({{"modules.json", "[" + list + "]"}, {"1_Pooling/config.json", R"({"pooling_mode": "mean"})"}})
+                    .empty());
   }
   CHECK_THAT(failure({{"modules.json", "{}"}}), Contains("array"));
   CHECK_THAT(failure({{"modules.json", "[]"}}), Contains("Transformer"));
@@ -125,7 +133,8 @@ TEST_CASE("modules in an order that makes no sense are refused") {
 
 TEST_CASE("a module's folder must lie inside the model") {
   for (const char* path : {"../up", "/etc", "a/../../b", ".."}) {
-    CHECK_THAT(failure({{"modules.json", "[" + kTransformer + "," + module(kOld + "Pooling", path) + "]"}}), Contains("inside"));
+    CHECK_THAT(failure({{"modules.json", "[" + kTransformer + "," + module(kOld + "Pooling", path) + "]"}}),
+               Contains("inside"));
   }
 }
 
@@ -141,20 +150,23 @@ TEST_CASE("what would change the vectors and is not implemented is refused") {
   }
   for (const char* config : {R"({"transformer_task": "fill-mask"})", R"({"module_output_name": "logits"})",
                              R"({"modality_config": {"text": {"method_output_name": "pooler_output"}}})",
-                             R"({"modality_config": {"image": {}}})", R"({"max_seq_length": -1})", R"({"max_seq_length": 0})",
-                             R"({"max_seq_length": "20"})", R"({"do_lower_case": 1})"}) {
+                             R"({"modality_config": {"image": {}}})", R"({"max_seq_length": -1})",
+                             R"({"max_seq_length": 0})", R"({"max_seq_length": "20"})", R"({"do_lower_case": 1})"}) {
     INFO(config);
     CHECK_THAT(failure({{"sentence_bert_config.json", config}}), Contains("sentence_bert_config.json"));
   }
 }
 
 TEST_CASE("lengths and lower-casing come from the sentence config, whatever its older name") {
-  const SentenceModules bert = read({{"sentence_bert_config.json", R"({"max_seq_length": 20, "do_lower_case": true})"}});
+  const SentenceModules bert =
+      read({{"sentence_bert_config.json", R"({"max_seq_length": 20, "do_lower_case": true})"}});
   CHECK(bert.max_length == 20U);
   CHECK(bert.max_length_from == "sentence_bert_config.json:max_seq_length");
   CHECK(bert.lowercase);
-  CHECK(read({{"sentence_roberta_config.json", R"({"max_seq_length": 24, "do_lower_case": false})"}}).max_length == 24U);
-  const SentenceModules unset = read({{"sentence_bert_config.json", R"({"max_seq_length": null, "do_lower_case": false})"}});
+  CHECK(read({{"sentence_roberta_config.json", R"({"max_seq_length": 24, "do_lower_case": false})"}}).max_length ==
+        24U);
+  const SentenceModules unset =
+      read({{"sentence_bert_config.json", R"({"max_seq_length": null, "do_lower_case": false})"}});
   CHECK_FALSE(unset.max_length);
   CHECK_FALSE(unset.lowercase);
   CHECK(read({{"sentence_bert_config.json", R"({"max_seq_length": 1e30})"}}).max_length.value() > 1000000U);
@@ -162,7 +174,8 @@ TEST_CASE("lengths and lower-casing come from the sentence config, whatever its 
 
 TEST_CASE("prompts, the default one and the similarity come from config_sentence_transformers.json") {
   const char* kFile = "config_sentence_transformers.json";
-  const SentenceModules modules = read({{kFile, R"({"prompts": {"query": "q: ", "passage": "p: "}, "default_prompt_name": "query",
+  const SentenceModules modules =
+      read({{kFile, R"({"prompts": {"query": "q: ", "passage": "p: "}, "default_prompt_name": "query",
                                                    "similarity_fn_name": "dot"})"}});
   CHECK(modules.config.prompts.at("passage") == "p: ");
   CHECK(modules.config.default_prompt_name == "query");
@@ -189,7 +202,11 @@ TEST_CASE("a prompt is chosen by text, by name, by role, else by default") {
   sentence.prompts.erase("query");
   CHECK(mha::choose_prompt(sentence, {{}, {}, "document"}) == "c: ");
   CHECK(mha::choose_prompt(sentence, {{}, {}, "query"}) == "o: ");
-  CHECK_THAT(error_of(ErrorKind::usage, [&] { mha::choose_prompt(sentence, {{}, "othr", {}}); }), Contains("did you mean 'other'?"));
+  CHECK_THAT(error_of(ErrorKind::usage,
+                      [&] {
+                        mha::choose_prompt(sentence, {{}, "othr", {}});
+                      }),
+             Contains("did you mean 'other'?"));
   CHECK_FALSE(error_of(ErrorKind::usage, [&] { mha::choose_prompt(sentence, {{}, {}, "reader"}); }).empty());
   CHECK(mha::choose_prompt({}, {{}, {}, "query"}).empty());
 }
