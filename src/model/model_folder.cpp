@@ -34,8 +34,17 @@ std::optional<std::string> json_file_of(const ModelLocation& location, const Fil
   return std::nullopt;
 }
 
-void add_decisions(std::vector<Decision>& to, const std::vector<Decision>& from) {
-  to.insert(to.end(), from.begin(), from.end());
+/// Adds decisions; where one names the file `origin` by its path, it is called by its name in the model.
+void add_decisions(std::vector<Decision>& to, std::vector<Decision> from, const std::string& origin,
+                   const std::string& name) {
+  for (Decision& decision : from) {
+    if (decision.from.starts_with(origin + ": ")) {
+      decision.from = name + ":" + decision.from.substr(origin.size() + 2);
+    } else if (const std::size_t at = decision.from.find(origin); at != std::string::npos) {
+      decision.from.replace(at, origin.size(), name);
+    }
+    to.push_back(std::move(decision));
+  }
 }
 
 /// models.md, "Precedence": --max-length, sentence_bert_config.json, tokenizer_config.json, position table; never above
@@ -70,6 +79,16 @@ void decide_max_length(OpenedModel& model, const LoadOptions& options) {
                              length ? from : "assumed: no file names one and no position table limits it"});
 }
 
+void decide_lowercase(OpenedModel& model) {
+  const SentenceModules& sentence = model.sentence;
+  if (sentence.lowercase) {
+    model.decisions.push_back({"lowercase", "texts are lower-cased first", sentence.lowercase_from});
+  } else if (!sentence.lowercase_from.empty()) {
+    model.decisions.push_back(
+        {"lowercase", "as the tokenizer has it", sentence.lowercase_from + " false switches nothing off"});
+  }
+}
+
 void open_folder(OpenedModel& model) {
   model.config_name = kConfig;
   model.sentence = read_sentence_modules(*model.files);
@@ -99,7 +118,7 @@ void open_json(OpenedModel& model, const std::string& name) {
   json config = parse_json(model.json->config_json(), file.origin + ": config");
   model.sentence = take_json_sentence(config, name, file.origin + ": config");
   model.json_dense = true;
-  model.family = read_family(config, file.origin + ": config", kJsonType);
+  model.family = read_family(config, file.origin, kJsonType);
 }
 
 /// Which precision `--dtype` means.
@@ -251,8 +270,9 @@ std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, con
     open_folder(*model);
   }
   check_sentence_widths(model->sentence, model->family.config.d_model, model->files->origin());
-  add_decisions(model->decisions, model->family.decisions);
-  add_decisions(model->decisions, model->sentence.decisions);
+  add_decisions(model->decisions, model->family.decisions, model->files->place(model->config_name), model->config_name);
+  model->decisions.insert(model->decisions.end(), model->sentence.decisions.begin(), model->sentence.decisions.end());
+  decide_lowercase(*model);
   decide_max_length(*model, options);
   return model;
 }
