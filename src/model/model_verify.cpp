@@ -170,6 +170,7 @@ class Verifier {
       report_.notes.push_back(opened.config_name + ": " + key + ": nothing computes with this key");
     }
     for (const std::string& name : unused) report_.notes.push_back("tensor " + name + ": the encoder does not use it");
+  }
 
   void check_ids(const ModelConfig& config, const Tokenizer& tokenizer) {
     if (tokenizer.vocab_size() > config.vocab_size) {
