@@ -1,10 +1,16 @@
 #include "mha/core/json_text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "mha/core/numbers.hpp"
 
 namespace mha {
+namespace {
+
+constexpr std::size_t kTypicalBytes = 14;  // of one float and its comma
+
+}  // namespace
 
 void append_json_string(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
@@ -48,6 +54,8 @@ void append_json_string(std::string& out, std::string_view text) {
 }
 
 void append_json_array(std::string& out, std::span<const float> values, int digits) {
+  // Room for typical numbers at once: growing step by step costs as much as making the digits.
+  out.reserve(std::max(out.capacity(), out.size() + values.size() * kTypicalBytes + 2));
   out += '[';
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0) out += ',';

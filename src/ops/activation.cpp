@@ -11,17 +11,15 @@ namespace mha {
 namespace HWY_NAMESPACE {
 
 void Activate(Activation activation, float* x, std::size_t count) {
-  const F32 d;
   if (activation == Activation::none) return;
-  WithActivation(activation, [&](const auto& function) {
-    Transform(d, x, count, [&](auto load, std::size_t i) { return function(d, load(x + i)); });
+  WithActivation(activation, false, [&](const auto& function) {
+    TransformWide(x, count, [&](auto d, auto load, std::size_t i) { return function(d, load(x + i)); });
   });
 }
 
 void ActivateGated(Activation activation, float* x, const float* gate, std::size_t count) {
-  const F32 d;
-  WithActivation(activation, [&](const auto& function) {
-    Transform(d, x, count, [&](auto load, std::size_t i) { return hn::Mul(function(d, load(x + i)), load(gate + i)); });
+  WithActivation(activation, false, [&](const auto& function) {
+    TransformWide(x, count, [&](auto d, auto load, std::size_t i) { return Mul(function(d, load(x + i)), load(gate + i)); });
   });
 }
 

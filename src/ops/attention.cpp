@@ -1,7 +1,6 @@
 #include "ops/attention.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "mha/core/error.hpp"
 
@@ -9,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "ops/attention.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "ops/math-inl.hpp"
+#include "ops/attention-inl.hpp"
 
 #ifndef MHA_OPS_ATTENTION_ONCE
 #define MHA_OPS_ATTENTION_ONCE
@@ -17,12 +16,10 @@ namespace mha {
 
 /// Scratch of one thread; grows to the longest input seen and is reused.
 struct AttentionScratch {
-  FloatBuffer key_columns;  ///< [d_head][padded keys]
-  FloatBuffer value_rows;   ///< [keys][padded d_head]
-  FloatBuffer scores;       ///< [kQueryBlock][padded keys]
+  FloatBuffer key_columns;  // [d_head][padded keys]
+  FloatBuffer value_rows;   // [keys][padded d_head]
+  FloatBuffer scores;       // [kQueries][padded keys]
 };
-
-constexpr std::size_t kQueryBlock = 16;
 
 }  // namespace mha
 #endif
@@ -102,172 +99,79 @@ void Product(const float* a, std::size_t a_stride, const float* b, std::size_t b
   }
 }
 
-/// Row by row of one query's scores: e^(x − max) in place; returns the sum.
-float ExpOfRow(float* x, std::size_t count) {
-  const F32 d;
-  const std::size_t lanes = hn::Lanes(d);
-  const V32 lowest = hn::Set(d, hwy::LowestValue<float>());
-  V32 top = lowest;
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) top = hn::Max(top, hn::LoadU(d, x + i));
-  if (i < count) top = hn::Max(top, hn::IfThenElse(hn::FirstN(d, count - i), LoadRest(d, x + i, count - i), lowest));
-  const V32 max = hn::Set(d, LaneMax(d, top));
-  V32 sum = hn::Zero(d);
-  i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const V32 e = Exp(d, hn::Sub(hn::LoadU(d, x + i), max));
-    hn::StoreU(e, d, x + i);
-    sum = hn::Add(sum, e);
-  }
-  if (i < count) {
-    const std::size_t rest = count - i;
-    const V32 e = hn::IfThenElseZero(hn::FirstN(d, rest), Exp(d, hn::Sub(LoadRest(d, x + i, rest), max)));
-    StoreRest(d, e, x + i, rest);
-    sum = hn::Add(sum, e);
-  }
-  return LaneSum(d, sum);
-}
+/// Products in float32 on vector units.
+class FloatProducts {
+ public:
+  static constexpr std::size_t kQueries = 16;
+  static constexpr std::size_t kKeyUnit = HWY_MAX_BYTES / sizeof(float);
 
-void ScaleInto(float factor, const float* x, float* y, std::size_t count) {
-  const F32 d;
-  const V32 f = hn::Set(d, factor);
-  Transform(d, y, count, [&](auto load, std::size_t i) { return hn::Mul(f, load(x + i)); });
-}
-
-/// One head of one input.
-void AttendHead(const AttentionCall& call, std::size_t input, std::size_t head, AttentionScratch& scratch) {
-  const std::size_t lanes = hn::Lanes(F32());
-  const std::size_t row = call.row_begin[input];
-  const std::size_t tokens = call.row_begin[input + 1] - row;
-  const std::size_t width = call.d_head;
-  const std::size_t kv_head = head / (call.n_heads / call.n_kv_heads);
-  const float* query = call.query.row(row) + head * width;
-  const float* key = call.key.row(row) + kv_head * width;
-  const float* value = call.value.row(row) + kv_head * width;
-  float* context = call.context.row(row) + head * width;
-  const bool ablated = !call.ablated.empty() && call.ablated[head] != 0;
-  const bool captured = captures_head(call, head);
-  if (ablated) {
-    for (std::size_t t = 0; t < tokens; ++t) std::fill_n(context + t * call.context.stride, width, 0.0F);
-    if (!captured) return;
-  }
-
-  const std::size_t key_vectors = (tokens + lanes - 1) / lanes;
-  const std::size_t key_stride = key_vectors * lanes;
-  scratch.key_columns.reserve(width * key_stride);
-  scratch.scores.reserve(kQueryBlock * key_stride);
-  float* columns = scratch.key_columns.data();
-  float* scores = scratch.scores.data();
-  for (std::size_t first = 0; first < key_stride; first += lanes) {
-    const std::size_t present = std::min(lanes, tokens - first);
-    const float* rows = key + first * call.key.stride;
-    for (std::size_t c = 0; c < width; ++c) {
-      float* to = columns + c * key_stride + first;
-      for (std::size_t t = 0; t < present; ++t) to[t] = rows[t * call.key.stride + c];
-      std::fill(to + present, to + lanes, 0.0F);
+  FloatProducts(const HeadRows& rows, AttentionScratch& scratch) : rows_(rows) {
+    const std::size_t lanes = hn::Lanes(F32());
+    const std::size_t tokens = rows.key.rows;
+    const std::size_t width = rows.key.cols;
+    key_stride_ = (tokens + lanes - 1) / lanes * lanes;
+    value_width_ = (width + lanes - 1) / lanes * lanes;
+    scratch.key_columns.reserve(width * key_stride_);
+    scratch.value_rows.reserve(tokens * value_width_);
+    scratch.scores.reserve(kQueries * key_stride_);
+    columns_ = scratch.key_columns.data();
+    values_ = scratch.value_rows.data();
+    scores_ = scratch.scores.data();
+    for (std::size_t first = 0; first < key_stride_; first += lanes) {
+      const std::size_t present = std::min(lanes, tokens - first);
+      const float* from = rows.key.row(first);
+      for (std::size_t c = 0; c < width; ++c) {
+        float* to = columns_ + c * key_stride_ + first;
+        for (std::size_t t = 0; t < present; ++t) to[t] = from[t * rows.key.stride + c];
+        std::fill(to + present, to + lanes, 0.0F);
+      }
     }
-  }
-  const std::size_t value_vectors = (width + lanes - 1) / lanes;
-  const std::size_t value_width = value_vectors * lanes;
-  std::size_t value_stride = call.value.stride;
-  const bool whole_vectors = value_width == width;
-  if (!whole_vectors) {
-    scratch.value_rows.reserve(tokens * value_width);
-    float* packed = scratch.value_rows.data();
+    // Rows of a head lie a whole layer's width apart, each on its own page: read once, then used from one run of memory.
     for (std::size_t t = 0; t < tokens; ++t) {
-      std::copy_n(value + t * value_stride, width, packed + t * value_width);
-      std::fill(packed + t * value_width + width, packed + (t + 1) * value_width, 0.0F);
+      std::copy_n(rows.value.row(t), width, values_ + t * value_width_);
+      std::fill(values_ + t * value_width_ + width, values_ + (t + 1) * value_width_, 0.0F);
     }
-    value = packed;
-    value_stride = value_width;
   }
-  HWY_ALIGN float padded_context[kQueryBlock * HWY_MAX_BYTES / sizeof(float)];
 
-  for (std::size_t first = 0; first < tokens; first += kQueryBlock) {
-    const std::size_t queries = std::min(kQueryBlock, tokens - first);
-    // Keys that some query of the block sees; a bias or a capture wants all of them.
-    std::size_t begin = 0;
-    std::size_t end = tokens;
-    if (call.window > 0 && call.bias == nullptr && !captured) {
-      begin = first > call.window ? (first - call.window) / lanes * lanes : 0;
-      end = std::min(tokens, first + queries + call.window);
-    }
-    const std::size_t seen_vectors = (end - begin + lanes - 1) / lanes;
-    Product(query + first * call.query.stride, call.query.stride, columns + begin, key_stride, scores + begin, key_stride,
-            queries, seen_vectors, width);
-    const auto capture = [&](float* target) {
-      if (target == nullptr) return;
-      for_each_capture(call, head, [&](std::size_t place) {
-        float* map = target + call.capture_begin[input] + place * tokens * tokens;
-        for (std::size_t r = 0; r < queries; ++r) {
-          std::copy_n(scores + r * key_stride, tokens, map + (first + r) * tokens);
-        }
-      });
-    };
-    if (captured) capture(call.scores);
-    for (std::size_t r = 0; r < queries; ++r) {
-      float* line = scores + r * key_stride;
-      ScaleInto(call.scale, line + begin, line + begin, end - begin);
-    }
-    if (call.bias != nullptr) call.bias->add(row, head, first, queries, tokens, scores, key_stride);
+  float* score_row(std::size_t r) const { return scores_ + r * key_stride_; }
 
-    float inverse_sums[kQueryBlock];
-    for (std::size_t r = 0; r < queries; ++r) {
-      float* line = scores + r * key_stride;
-      const std::size_t place = first + r;
-      std::size_t from = begin;
-      std::size_t to = end;
-      if (call.window > 0) {
-        from = std::max(from, place > call.window ? place - call.window : 0);
-        to = std::min(to, place + call.window + 1);
-        const float outside = captured && call.scaled != nullptr ? -std::numeric_limits<float>::infinity() : 0.0F;
-        std::fill(line + begin, line + from, outside);
-        std::fill(line + to, line + end, outside);
-      }
-      if (captured && call.scaled != nullptr) {
-        for_each_capture(call, head, [&](std::size_t index) {
-          std::copy_n(line, tokens, call.scaled + call.capture_begin[input] + (index * tokens + place) * tokens);
-        });
-        std::fill(line + begin, line + from, 0.0F);
-        std::fill(line + to, line + end, 0.0F);
-      }
-      inverse_sums[r] = 1.0F / ExpOfRow(line + from, to - from);
-      if (captured && call.probs != nullptr) {
-        for_each_capture(call, head, [&](std::size_t index) {
-          ScaleInto(inverse_sums[r], line, call.probs + call.capture_begin[input] + (index * tokens + place) * tokens,
-                    tokens);
-        });
-      }
-    }
-    if (ablated) continue;
+  void scores(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end) const {
+    const std::size_t lanes = hn::Lanes(F32());
+    Product(rows_.query.row(first), rows_.query.stride, columns_ + begin, key_stride_, scores_ + begin, key_stride_, queries,
+            (end - begin + lanes - 1) / lanes, rows_.query.cols);
+  }
 
-    // A window's sums start at the block's first key even when more is captured: the same terms in the same order.
-    std::size_t product_begin = 0;
-    std::size_t product_end = tokens;
-    if (call.window > 0) {
-      product_begin = first > call.window ? (first - call.window) / lanes * lanes : 0;
-      product_end = std::min(tokens, first + queries + call.window);
-    }
-    const float* values = value + product_begin * value_stride;
-    const std::size_t depth = product_end - product_begin;
-    float* out = context + first * call.context.stride;
-    const float* probs = scores + product_begin;
-    if (whole_vectors) {
-      Product(probs, key_stride, values, value_stride, out, call.context.stride, queries, value_vectors, depth);
+  void context(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end, const float* inverse_sums) const {
+    const std::size_t lanes = hn::Lanes(F32());
+    const std::size_t width = rows_.context.cols;
+    const std::size_t depth = end - begin;
+    const float* values = values_ + begin * value_width_;
+    const Matrix out = rows_.context.rows_of(first, queries);
+    if (value_width_ == width) {
+      Product(scores_ + begin, key_stride_, values, value_width_, out.data, out.stride, queries, width / lanes, depth);
     } else {
-      for (std::size_t v = 0; v < value_vectors; ++v) {
-        Product(probs, key_stride, values + v * lanes, value_stride, padded_context, lanes, queries, 1, depth);
-        for (std::size_t r = 0; r < queries; ++r) {
-          std::copy_n(padded_context + r * lanes, std::min(lanes, width - v * lanes),
-                      out + r * call.context.stride + v * lanes);
-        }
+      HWY_ALIGN float padded[kQueries * HWY_MAX_BYTES / sizeof(float)];
+      for (std::size_t c = 0; c < width; c += lanes) {
+        Product(scores_ + begin, key_stride_, values + c, value_width_, padded, lanes, queries, 1, depth);
+        for (std::size_t r = 0; r < queries; ++r) std::copy_n(padded + r * lanes, std::min(lanes, width - c), out.row(r) + c);
       }
     }
-    for (std::size_t r = 0; r < queries; ++r) {
-      float* line = out + r * call.context.stride;
-      ScaleInto(inverse_sums[r], line, line, width);
-    }
+    for (std::size_t r = 0; r < queries; ++r) ScaleInto(inverse_sums[r], out.row(r), out.row(r), width);
   }
+
+ private:
+  const HeadRows& rows_;
+  float* columns_ = nullptr;
+  float* values_ = nullptr;
+  float* scores_ = nullptr;
+  std::size_t key_stride_ = 0;
+  std::size_t value_width_ = 0;
+};
+
+void AttendHeadFloat(const AttentionCall& call, std::size_t input, std::size_t head, AttentionScratch& scratch) {
+  if (ClearAblated(call, input, head)) return;
+  const HeadRows rows = RowsOfHead(call, input, head);
+  if (rows.query.rows > 0) AttendHead(call, input, head, FloatProducts(rows, scratch));
 }
 
 }  // namespace HWY_NAMESPACE
@@ -277,7 +181,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mha {
 
-HWY_EXPORT(AttendHead);
+HWY_EXPORT(AttendHeadFloat);
 
 void check_attention(const AttentionCall& call) {
   const std::size_t inputs = call.row_begin.empty() ? 0 : call.row_begin.size() - 1;
@@ -314,11 +218,13 @@ void for_each_head(const AttentionCall& call, Executor* executor,
   });
 }
 
+void attend_head_f32(const AttentionCall& call, std::size_t input, std::size_t head) {
+  thread_local AttentionScratch scratch;
+  HWY_DYNAMIC_DISPATCH(AttendHeadFloat)(call, input, head, scratch);
+}
+
 void attention_f32(const AttentionCall& call, Executor* executor) {
-  for_each_head(call, executor, [&](std::size_t input, std::size_t head) {
-    thread_local AttentionScratch scratch;
-    HWY_DYNAMIC_DISPATCH(AttendHead)(call, input, head, scratch);
-  });
+  for_each_head(call, executor, [&](std::size_t input, std::size_t head) { attend_head_f32(call, input, head); });
 }
 
 }  // namespace mha

@@ -25,5 +25,7 @@ void for_each_head(const AttentionCall& call, Executor* executor,
 /// Attention in float32 on vector units: blocks of queries against all keys, scores of a block in cache, exact softmax in
 /// two passes. A context row depends on its own input alone.
 void attention_f32(const AttentionCall& call, Executor* executor);
+/// One head of one input of it.
+void attend_head_f32(const AttentionCall& call, std::size_t input, std::size_t head);
 
 }  // namespace mha

@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
-void Add(const float* x, float* y, std::size_t count) {
+void AddInto(const float* x, float* y, std::size_t count) {
   const F32 d;
   Transform(d, y, count, [&](auto load, std::size_t i) { return hn::Add(load(y + i), load(x + i)); });
 }
@@ -77,7 +77,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mha {
 
-HWY_EXPORT(Add);
+HWY_EXPORT(AddInto);
 HWY_EXPORT(AddScaled);
 HWY_EXPORT(Scale);
 HWY_EXPORT(MaxInto);
@@ -87,7 +87,7 @@ HWY_EXPORT(Manhattan);
 HWY_EXPORT(SquaredDistance);
 HWY_EXPORT(AllFinite);
 
-void add(const float* x, float* y, std::size_t count) { HWY_DYNAMIC_DISPATCH(Add)(x, y, count); }
+void add(const float* x, float* y, std::size_t count) { HWY_DYNAMIC_DISPATCH(AddInto)(x, y, count); }
 void add_scaled(float factor, const float* x, float* y, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(AddScaled)(factor, x, y, count);
 }

@@ -19,22 +19,6 @@ void for_each_line(std::string_view text, const Use& use) {
   }
 }
 
-std::string json_string(std::string_view text) {
-  std::string json = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') json += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr char kDigits[] = "0123456789abcdef";
-      json += "\\u00";
-      json += kDigits[static_cast<unsigned char>(c) >> 4];
-      json += kDigits[c & 15];
-    } else {
-      json += c;
-    }
-  }
-  return json + '"';
-}
-
 // The pieces of `[CLS]:0 $A:0`, and the special tokens among them.
 std::string template_json(const std::string& text, const Parts& parts, const AddedTokens& added,
                           std::map<std::string, std::int32_t>& ids, const std::string& origin) {
@@ -61,6 +45,22 @@ std::string template_json(const std::string& text, const Parts& parts, const Add
 }
 
 }  // namespace
+
+std::string json_string(std::string_view text) {
+  std::string json = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') json += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      constexpr char kDigits[] = "0123456789abcdef";
+      json += "\\u00";
+      json += kDigits[static_cast<unsigned char>(c) >> 4];
+      json += kDigits[c & 15];
+    } else {
+      json += c;
+    }
+  }
+  return json + '"';
+}
 
 PostProcessor template_processor(const std::string& single, const std::string& pair, const Parts& parts,
                                  const std::string& origin) {
@@ -150,11 +150,12 @@ Parts parts_of(const FileSet& files, const TokenizerSettings& settings) {
   }
   if (files.has("vocab.txt")) return parts_from_vocab_txt(files, settings);
   if (files.has("vocab.json") && files.has("merges.txt")) return parts_from_vocab_and_merges(files, settings);
+  if (files.has("source.spm") && files.has("vocab.json")) return parts_from_marian(files, settings);
   if (const std::string model = sentencepiece_file(files); !model.empty()) {
     return parts_from_sentencepiece(files, model, settings);
   }
   throw_model("tokenizer: " + files.origin() +
-              ": expected tokenizer.json, vocab.txt, vocab.json with merges.txt, or a *.model of SentencePiece, got none");
+              ": expected tokenizer.json, vocab.txt, vocab.json with merges.txt or source.spm, or a *.model of SentencePiece, got none");
 }
 
 }  // namespace

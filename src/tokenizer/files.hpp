@@ -23,6 +23,9 @@ struct TokenizerSettings {
   std::optional<bool> strip_accents;
   std::optional<bool> tokenize_chinese_chars;
   std::optional<bool> add_prefix_space;
+  std::optional<bool> keep_accents;
+  std::optional<bool> split_by_punct;
+  std::optional<std::size_t> extra_ids;
   std::map<std::string, AddedToken> roles;      ///< `mask_token` → the token, special
   std::vector<AddedToken> additional_specials;  ///< additional_special_tokens, extra_special_tokens
   std::vector<AddedToken> added;                ///< added_tokens_decoder, else added_tokens.json, by ascending id
@@ -41,8 +44,13 @@ TokenizerSettings read_settings(const FileSet& files);
 Parts parts_from_vocab_txt(const FileSet& files, const TokenizerSettings& settings);
 /// Byte-level BPE: vocab.json and merges.txt.
 Parts parts_from_vocab_and_merges(const FileSet& files, const TokenizerSettings& settings);
+/// Marian: source.spm cuts the text, vocab.json numbers the pieces.
+Parts parts_from_marian(const FileSet& files, const TokenizerSettings& settings);
 /// SentencePiece: the file `name`.
 Parts parts_from_sentencepiece(const FileSet& files, const std::string& name, const TokenizerSettings& settings);
+
+/// `text` as a JSON string, for such texts.
+std::string json_string(std::string_view text);
 
 /// The single component that a small JSON text describes, for file sets that have no tokenizer.json.
 template <typename Stage>

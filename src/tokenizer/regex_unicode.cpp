@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 
 namespace mha::tokenizer {
 namespace {
@@ -17,6 +18,20 @@ struct Addition {
 constexpr Addition kAdditions[] = {
 #include "tokenizer/regex_additions.inc"
 };
+
+struct ScriptAddition {
+  std::uint32_t first;
+  std::uint32_t last;
+  std::string_view script;
+};
+
+// Likewise of scripts, from the engine's own tables (src/unicode_property_data.c of 6.9.10 against the library 6.9.8).
+constexpr ScriptAddition kScriptAdditions[] = {
+#include "tokenizer/regex_script_additions.inc"
+};
+
+// Oniguruma counts these as \w, but not as part of a class in brackets.
+constexpr std::string_view kLatin1Words = "\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}";
 
 struct LongName {
   std::string_view name;
@@ -59,11 +74,23 @@ bool belongs(std::string_view category, std::string_view wanted) {
   return wanted[0] == major && (wanted.size() == 1 || wanted[1] == minor);
 }
 
-/// Appends the class `token` (as written in the expression, not negated) with what Unicode 16.0 changed.
-void append_class(std::string& out, std::string_view token, std::string_view wanted, bool negated) {
-  out += negated ? "[^" : "[";
-  out += token;
-  std::string removed;
+/// Without case, spaces, '-' and '_'.
+std::string plain_name(std::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (c != ' ' && c != '-' && c != '_') plain += lower(c);
+  }
+  return plain;
+}
+
+/// Appends the code points that Unicode 16.0 added to a category, \w ("w") or a script, and to `removed` what it took.
+void append_changes(std::string& out, std::string_view wanted, bool is_category, std::string& removed) {
+  if (!is_category) {
+    for (const ScriptAddition& a : kScriptAdditions) {
+      if (a.script == wanted) append_range(out, a.first, a.last);
+    }
+    return;
+  }
   for (const Addition& a : kAdditions) {
     if (belongs(a.category, wanted)) {
       append_range(out, a.first, a.last);
@@ -71,56 +98,90 @@ void append_class(std::string& out, std::string_view token, std::string_view wan
       append_range(removed, a.first, a.last);
     }
   }
+}
+
+/// Appends a class in brackets: `token` as written in the expression, not negated, and the changes.
+void append_class(std::string& out, std::string_view token, std::string_view wanted, bool is_category, bool negated) {
+  std::string removed;
+  out += negated ? "[^" : "[";
+  out += token;
+  append_changes(out, wanted, is_category, removed);
   if (!removed.empty()) out += "&&[^" + removed + "]";
   out += ']';
 }
 
 /// The category of a property name as it stands between the braces, empty when it is none.
-std::string category_of(std::string_view name) {
-  std::string plain;
-  for (const char c : name) {
-    if (c != ' ' && c != '-' && c != '_') plain += lower(c);
-  }
+std::string category_of(std::string_view plain) {
   for (const LongName& row : kLongNames) {
     if (row.name == plain) return std::string(row.category);
   }
-  constexpr std::string_view kShort = " l lu ll lt lm lo m mn mc me n nd nl no p pc pd ps pe pi pf po s sm sc sk so z zs zl zp c cc cf cs co cn ";
-  const bool known = plain.size() <= 2 && !plain.empty() && kShort.find(" " + plain + " ") != std::string_view::npos;
-  return known ? plain : std::string();
+  constexpr std::string_view kShort =
+      " l lu ll lt lm lo m mn mc me n nd nl no p pc pd ps pe pi pf po s sm sc sk so z zs zl zp c cc cf cs co cn ";
+  const bool known =
+      plain.size() <= 2 && !plain.empty() && kShort.find(" " + std::string(plain) + " ") != std::string_view::npos;
+  return known ? std::string(plain) : std::string();
+}
+
+bool is_changed_script(std::string_view plain) {
+  return std::any_of(std::begin(kScriptAdditions), std::end(kScriptAdditions),
+                     [&](const ScriptAddition& a) { return a.script == plain; });
 }
 
 }  // namespace
 
 std::string with_current_unicode(std::string_view expression) {
   std::string out;
+  std::size_t depth = 0;  // of brackets
   for (std::size_t i = 0; i < expression.size(); ++i) {
-    if (expression[i] != '\\' || i + 1 == expression.size()) {
-      out += expression[i];
+    const std::string_view rest = expression.substr(i);
+    if (rest[0] == '[') {
+      // It stands for P and S since 6.9.9.
+      constexpr std::string_view kPunct = "[:punct:]";
+      if (depth > 0 && rest.starts_with(kPunct)) {
+        append_class(out, "\\p{P}", "p", true, false);
+        append_class(out, "\\p{S}", "s", true, false);
+        i += kPunct.size() - 1;
+        continue;
+      }
+      if (const std::size_t close = rest.find(":]"); depth > 0 && rest.starts_with("[:") && close < 12) {
+        out += rest.substr(0, close + 2);
+        i += close + 1;
+        continue;
+      }
+      ++depth;
+      out += '[';
+      if (i + 1 < expression.size() && expression[i + 1] == '^') out += expression[++i];
+      if (i + 1 < expression.size() && expression[i + 1] == ']') out += expression[++i];
       continue;
     }
-    const char letter = expression[i + 1];
-    if (letter == 'w' || letter == 'W' || letter == 'd' || letter == 'D') {
+    if (rest[0] == ']' && depth > 0) --depth;
+    if (rest[0] != '\\' || rest.size() == 1) {
+      out += rest[0];
+      continue;
+    }
+    const char letter = rest[1];
+    if (lower(letter) == 'w' || lower(letter) == 'd') {
       const bool is_word = lower(letter) == 'w';
-      append_class(out, is_word ? "\\w" : "\\d", is_word ? "w" : "nd", letter < 'a');
+      std::string token = is_word ? "\\w" : "\\d";
+      if (is_word && depth == 0) token += kLatin1Words;
+      append_class(out, token, is_word ? "w" : "nd", true, letter < 'a');
       ++i;
       continue;
     }
-    const std::size_t close = expression.find('}', i);
-    if ((letter == 'p' || letter == 'P') && i + 2 < expression.size() && expression[i + 2] == '{' &&
-        close != std::string_view::npos) {
-      std::string_view name = expression.substr(i + 3, close - i - 3);
-      bool negated = letter == 'P';
-      if (name.starts_with('^')) {
-        negated = !negated;
-        name.remove_prefix(1);
-      }
-      if (const std::string category = category_of(name); !category.empty()) {
-        append_class(out, "\\p{" + std::string(name) + "}", category, negated);
-        i = close;
+    if (const std::size_t close = rest.find('}'); rest.starts_with("\\p{") || rest.starts_with("\\P{")) {
+      std::string_view name = rest.substr(3, close == std::string_view::npos ? 0 : close - 3);
+      const bool caret = name.starts_with('^');
+      if (caret) name.remove_prefix(1);
+      const std::string plain = plain_name(name);
+      const std::string category = category_of(plain);
+      if (!category.empty() || is_changed_script(plain)) {
+        append_class(out, "\\p{" + std::string(name) + "}", category.empty() ? plain : category, !category.empty(),
+                     (letter == 'P') != caret);
+        i += close;
         continue;
       }
     }
-    out += expression.substr(i, 2);
+    out += rest.substr(0, 2);
     ++i;
   }
   return out;

@@ -64,6 +64,9 @@ void read_config(const JsonValue& root, const std::string& place, TokenizerSetti
   settings.strip_accents = flag(root, "strip_accents");
   settings.tokenize_chinese_chars = flag(root, "tokenize_chinese_chars");
   settings.add_prefix_space = flag(root, "add_prefix_space");
+  settings.keep_accents = flag(root, "keep_accents");
+  settings.split_by_punct = flag(root, "split_by_punct");
+  if (const auto value = root.find("extra_ids")) settings.extra_ids = static_cast<std::size_t>(value->as_integer(0, 1'000'000));
   read_tokens(root, settings);
   if (const auto value = root.find("model_max_length")) {
     const double length = value->as_double();
@@ -135,14 +138,14 @@ TokenizerSettings read_settings(const FileSet& files) {
       sort_added(added, settings);
     });
   }
-  if (settings.tokenizer_class.empty()) {
-    with_json(files, "config.json", [&](const JsonValue& root) {
-      root.expect_object();
-      settings.model_type = root.string_or("model_type", "");
+  with_json(files, "config.json", [&](const JsonValue& root) {
+    root.expect_object();
+    settings.model_type = root.string_or("model_type", "");
+    if (settings.tokenizer_class.empty()) {
       settings.tokenizer_class = root.string_or("tokenizer_class", "");
       if (settings.tokenizer_class.ends_with("Fast")) settings.tokenizer_class.resize(settings.tokenizer_class.size() - 4);
-    });
-  }
+    }
+  });
   return settings;
 }
 

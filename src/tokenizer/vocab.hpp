@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,9 +23,18 @@ class Vocab {
   /// As the reference's hash map: the last id of a token wins; its earlier id keeps naming the token's text.
   void add_or_replace(std::string_view token, std::int32_t id);
 
-  std::int32_t find(std::string_view token) const {  ///< -1 when there is none
+  /// The token's id, −1 when there is none.
+  std::int32_t find(std::string_view token) const {
     if (slots_.empty()) return -1;
-    return find_hashed(token, hash(token));
+    const Key key = key_of(token);
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t at = key.hash & mask;; at = (at + 1) & mask) {
+      const Slot& slot = slots_[at];
+      if (slot.head == key.head && slot.size == key.size && slot.id >= 0) {
+        if (token.size() <= sizeof key.head || same(token, slot.id)) return slot.id;
+      }
+      if (slot.id < 0) return -1;
+    }
   }
   std::optional<std::int32_t> id_of(std::string_view token) const {
     const std::int32_t id = find(token);
@@ -50,15 +60,62 @@ class Vocab {
     std::uint32_t begin = kNone;
     std::uint32_t size = 0;
   };
+  /// The first eight bytes decide nearly always, so a look-up touches one line of memory.
   struct Slot {
-    std::uint32_t hash = 0;
+    std::uint64_t head = 0;
+    std::uint32_t size = 0;
     std::int32_t id = -1;
   };
+  struct Key {
+    std::uint64_t head;
+    std::uint32_t size;
+    std::size_t hash;
+  };
 
-  static std::uint32_t hash(std::string_view token);
-  std::int32_t find_hashed(std::string_view token, std::uint32_t hash) const;
+  template <typename Word>
+  static Word load(const char* bytes) {
+    Word word;
+    std::memcpy(&word, bytes, sizeof word);
+    return word;
+  }
+
+  /// The first eight bytes, zeros behind a shorter token. Overlapping loads, as a copy of unknown size is a call.
+  static std::uint64_t head_of(std::string_view token) {
+    const char* const bytes = token.data();
+    const std::size_t size = token.size();
+    if (size >= 8) return load<std::uint64_t>(bytes);
+    if (size >= 4) {
+      return load<std::uint32_t>(bytes) |
+             static_cast<std::uint64_t>(load<std::uint32_t>(bytes + size - 4)) << (8 * (size - 4));
+    }
+    if (size == 0) return 0;
+    const auto byte = [&](std::size_t i) {
+      return static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+    };
+    return byte(0) | byte(size / 2) | byte(size - 1);
+  }
+
+  static Key key_of(std::string_view token) {
+    constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
+    const std::uint64_t head = head_of(token);
+    std::uint64_t state = (head ^ token.size()) * kOdd;
+    if (token.size() > 8) {
+      const char* const end = token.data() + token.size();
+      for (const char* at = token.data() + 8; at < end - 8; at += 8) {
+        state = (state ^ state >> 32 ^ load<std::uint64_t>(at)) * kOdd;
+      }
+      state = (state ^ state >> 32 ^ load<std::uint64_t>(end - 8)) * kOdd;
+    }
+    state ^= state >> 32;
+    return {head, static_cast<std::uint32_t>(token.size()), static_cast<std::size_t>(state * kOdd >> 32)};
+  }
+
+  bool same(std::string_view token, std::int32_t id) const {
+    return std::memcmp(arena_.data() + entries_[static_cast<std::size_t>(id)].begin, token.data(), token.size()) == 0;
+  }
   void rehash(std::size_t slots);
   void place(std::string_view token, std::int32_t id);
+  Slot& slot_for(std::string_view token, std::int32_t id);
 
   std::string arena_;
   std::vector<Entry> entries_;

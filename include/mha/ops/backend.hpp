@@ -23,6 +23,8 @@ namespace mha {
 ///   bf16x6  operands split in three parts, six products: float32 accuracy on matrix units
 ///   int8    weights with a scale a row, activations quantised a row at run time, summed in int32
 enum class Precision { f32, bf16, bf16x3, bf16x6, int8 };
+/// "f32", "bf16", … as `--version` and `bench` print it.
+std::string_view name_of(Precision precision);
 
 /// A constant weight in the layout that its backend multiplies fastest. Immutable, shared by threads.
 class PackedLinear {

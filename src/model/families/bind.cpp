@@ -438,7 +438,13 @@ std::optional<Task> task_of_architecture(std::string_view name) {
   return std::nullopt;
 }
 
-/// Whether any array of the head itself is there. A tied head without a dense layer cannot be told from none.
+/// Whether the head has no array of its own: without a dense layer, and with the word table for `out`.
+bool is_all_tied(const FamilyModel& family, Task task) {
+  const HeadNames& names = family.heads.of(task);
+  return !names.out.empty() && names.dense.empty() && names.tied && !names.has_out_bias && family.tie_word_embeddings;
+}
+
+/// Whether any array of the head itself is there.
 bool has_arrays(const FamilyModel& family, Task task, const WeightSource& source) {
   const HeadNames& names = family.heads.of(task);
   if (names.out.empty()) return false;
@@ -457,7 +463,7 @@ bool has_arrays(const FamilyModel& family, Task task, const WeightSource& source
 std::vector<Task> tasks_of(const FamilyModel& family, const WeightSource& source) {
   std::vector<Task> tasks;
   for (const std::string& name : family.architectures) {
-    if (auto task = task_of_architecture(name); task && has_arrays(family, *task, source)) tasks.push_back(*task);
+    if (auto task = task_of_architecture(name); task && (is_all_tied(family, *task) || has_arrays(family, *task, source))) tasks.push_back(*task);
   }
   if (!tasks.empty()) return tasks;
   for (Task task : kTasks) {

@@ -344,16 +344,17 @@ void Bpe::cut(std::string_view word, Scratch& scratch) const {
     merge(scratch.symbols, scratch, merged);
   }
 
+  // Bytes that the prefix or suffix was broken into (byte_fallback) count although the word has none of them.
+  const std::uint32_t limit = written ? static_cast<std::uint32_t>(scratch.written.size()) : size;
   std::uint32_t position = 0;
   for (const Symbol& symbol : merged) {
-    const std::uint32_t begin = std::min(position, (written ? static_cast<std::uint32_t>(scratch.written.size()) : size) - 1);
+    const std::uint32_t begin = std::min(position, limit - 1);
     position += symbol.bytes;
-    const std::uint32_t end = std::max(begin + 1, std::min(position, written ? position : size));
-    scratch.parts.push_back({symbol.id, begin, end});
+    scratch.parts.push_back({symbol.id, begin, std::min(position, limit)});
   }
+  scratch.cacheable = !written && position <= limit;
   if (!written) return;
 
-  scratch.cacheable = false;
   std::size_t byte = 0;
   std::uint32_t byte_end = 0;  // where the character of word[byte] ends in the written word
   const auto byte_at = [&](std::uint32_t place) {
@@ -452,7 +453,9 @@ std::shared_ptr<Model> make_bpe(const JsonValue& value) {
       merge.error("expected tokens of the vocabulary, got \"" + missing + "\"");
     }
   }
-  return std::make_shared<Bpe>(std::move(parts));
+  return make_bpe(std::move(parts));
 }
+
+std::shared_ptr<Model> make_bpe(BpeParts parts) { return std::make_shared<Bpe>(std::move(parts)); }
 
 }  // namespace mha::tokenizer

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "tokenizer/json.hpp"
+#include "tokenizer/model/bpe.hpp"
 #include "tokenizer/model/model.hpp"
+#include "tokenizer/model/unigram.hpp"
 
 // One maker a model; model.cpp holds the table of their names and tells untagged ones apart.
 namespace mha::tokenizer {
@@ -22,6 +24,8 @@ struct WordPieceOptions {
 };
 std::shared_ptr<Model> make_word_piece(Vocab vocab, WordPieceOptions options);
 std::shared_ptr<Model> make_word_level(Vocab vocab, std::string unk_token);
+std::shared_ptr<Model> make_bpe(BpeParts parts);
+std::shared_ptr<Model> make_unigram(UnigramParts parts);
 
 /// Reads `vocab`, an object of token → id, for the models that have one.
 Vocab read_vocab(const JsonValue& value);

@@ -27,10 +27,10 @@ struct Unigram::Scratch final : ModelScratch {
   struct Node {
     double score;
     std::uint32_t start;  ///< where its last piece starts; kNowhere: no path yet
-    std::int32_t id;
+    std::int32_t piece;
   };
   struct Part {
-    std::int32_t id;
+    std::int32_t id;  ///< of a piece in the path, of a token in the parts
     std::uint32_t begin;
     std::uint32_t end;
   };
@@ -41,20 +41,37 @@ struct Unigram::Scratch final : ModelScratch {
   std::vector<Part> parts;
 };
 
-Unigram::Unigram(UnigramParts parts) : parts_(std::move(parts)) {
-  std::vector<std::string_view> pieces(parts_.scores.size());
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    pieces[i] = parts_.vocab.token(static_cast<std::int32_t>(i));
-    least = std::min(least, parts_.scores[i]);
+void UnigramParts::add_pieces(const std::vector<double>& scores) {
+  least_score = std::numeric_limits<double>::infinity();
+  pieces.reserve(scores.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const auto id = static_cast<std::int32_t>(i);
+    least_score = std::min(least_score, scores[i]);
+    if (vocab.find(vocab.token(id)) == id) pieces.push_back({id, scores[i]});
   }
-  unk_score_ = least - kUnkPenalty;
-  trie_ = ByteTrie(pieces);
+}
+
+Unigram::Unigram(UnigramParts parts)
+    : vocab_(std::move(parts.vocab)),
+      unk_score_(parts.least_score - kUnkPenalty),
+      unk_id_(parts.unk_id),
+      byte_fallback_(parts.byte_fallback) {
+  std::vector<std::string_view> texts;
+  texts.reserve(parts.pieces.size());
+  for (const UnigramParts::Piece& piece : parts.pieces) {
+    const std::string_view token = vocab_.token(piece.id);
+    const std::string_view text = piece.text.empty() ? token : piece.text;
+    if (piece.id == unk_id_ && text == token) unk_piece_ = static_cast<std::int32_t>(texts.size());
+    texts.push_back(text);
+    scores_.push_back(piece.score);
+    ids_.push_back(piece.id);
+  }
+  trie_ = ByteTrie(texts);
 
   constexpr char kHex[] = "0123456789ABCDEF";
   for (std::size_t byte = 0; byte < 256; ++byte) {
     const char name[] = {'<', '0', 'x', kHex[byte >> 4], kHex[byte & 15], '>'};
-    fallback_[byte] = parts_.byte_fallback ? parts_.vocab.find({name, sizeof(name)}) : -1;
+    fallback_[byte] = byte_fallback_ ? vocab_.find({name, sizeof(name)}) : -1;
   }
 }
 
@@ -86,7 +103,7 @@ void Unigram::best_path(std::string_view word, Scratch& scratch) const {
     const std::size_t first = path.size();
     for (std::uint32_t position = end; position > base;) {
       const Node& node = nodes[position - base];
-      path.push_back({node.id, node.start, position});
+      path.push_back({node.piece, node.start, position});
       position = node.start;
     }
     std::reverse(path.begin() + static_cast<std::ptrdiff_t>(first), path.end());
@@ -108,19 +125,19 @@ void Unigram::best_path(std::string_view word, Scratch& scratch) const {
       node = trie_.child(node, static_cast<unsigned char>(word[end]));
       if (node == 0) break;
       ++end;
-      const std::int32_t id = trie_.value(node);
-      if (id < 0) continue;
-      const double candidate = parts_.scores[static_cast<std::size_t>(id)] + score;
+      const std::int32_t piece = trie_.value(node);
+      if (piece < 0) continue;
+      const double candidate = scores_[static_cast<std::size_t>(piece)] + score;
       Node& target = node_at(end);
-      if (target.start == kNowhere || candidate > target.score) target = {candidate, start, id};
+      if (target.start == kNowhere || candidate > target.score) target = {candidate, start, piece};
       single |= end - start == character;
     }
     if (!single) {
       const double candidate = unk_score_ + score;
       Node& target = node_at(start + character);
       if (target.start == kNowhere || candidate > target.score) {
-        if (parts_.unk_id < 0) fail_without_unk();
-        target = {candidate, start, parts_.unk_id};
+        if (unk_id_ < 0) fail_without_unk();
+        target = {candidate, start, kNoPiece};
       }
     }
     start += character;
@@ -132,20 +149,26 @@ void Unigram::cut(std::string_view word, Scratch& scratch) const {
   best_path(word, scratch);
   auto& parts = scratch.parts;
   parts.clear();
+  const auto is_unknown = [&](std::size_t i) {
+    const std::int32_t piece = scratch.path[i].id;
+    return piece == kNoPiece || piece == unk_piece_;
+  };
   for (std::size_t i = 0; i < scratch.path.size();) {
-    Scratch::Part part = scratch.path[i++];
-    if (part.id != parts_.unk_id) {
+    Scratch::Part part = scratch.path[i];
+    if (!is_unknown(i++)) {
+      part.id = ids_[static_cast<std::size_t>(part.id)];
       parts.push_back(part);
       continue;
     }
-    while (i < scratch.path.size() && scratch.path[i].id == parts_.unk_id) part.end = scratch.path[i++].end;
+    part.id = unk_id_;
+    while (i < scratch.path.size() && is_unknown(i)) part.end = scratch.path[i++].end;
     const std::string_view text = word.substr(part.begin, part.end - part.begin);
-    if (const std::int32_t id = parts_.vocab.find(text); id >= 0) {
+    if (const std::int32_t id = vocab_.find(text); id >= 0) {
       parts.push_back({id, part.begin, part.end});
       continue;
     }
     const auto token = [&](char byte) { return fallback_[static_cast<unsigned char>(byte)]; };
-    if (parts_.byte_fallback && std::all_of(text.begin(), text.end(), [&](char byte) { return token(byte) >= 0; })) {
+    if (byte_fallback_ && std::all_of(text.begin(), text.end(), [&](char byte) { return token(byte) >= 0; })) {
       for (const char byte : text) parts.push_back({token(byte), part.begin, part.end});
     } else {
       parts.push_back(part);
@@ -199,7 +222,8 @@ std::shared_ptr<Model> make_unigram(const JsonValue& value) {
   vocab.expect_array();
   const std::size_t count = vocab.size();
   parts.vocab.reserve(count, count * 10);
-  parts.scores.reserve(count);
+  std::vector<double> scores;
+  scores.reserve(count);
   std::string buffer;
   for (const JsonValue entry : vocab.elements()) {
     entry.expect_array();
@@ -207,16 +231,19 @@ std::shared_ptr<Model> make_unigram(const JsonValue& value) {
     auto element = entry.elements().begin();
     const std::string_view piece = (*element).as_view(buffer);
     ++element;
-    if (!parts.vocab.add(piece, static_cast<std::int32_t>(parts.scores.size()))) {
+    if (!parts.vocab.add(piece, static_cast<std::int32_t>(scores.size()))) {
       entry.error("expected each piece once, got \"" + std::string(piece) + "\" twice");
     }
-    parts.scores.push_back((*element).as_double());
+    scores.push_back((*element).as_double());
   }
+  parts.add_pieces(scores);
   if (const auto unk = value.find("unk_id")) {
     if (count == 0) vocab.error("expected at least the unknown token, got no pieces");
     parts.unk_id = static_cast<std::int32_t>(unk->as_integer(0, static_cast<std::int64_t>(count) - 1));
   }
-  return std::make_shared<Unigram>(std::move(parts));
+  return make_unigram(std::move(parts));
 }
+
+std::shared_ptr<Model> make_unigram(UnigramParts parts) { return std::make_shared<Unigram>(std::move(parts)); }
 
 }  // namespace mha::tokenizer

@@ -10,12 +10,23 @@
 
 namespace mha::tokenizer {
 
-/// What a Unigram model is made of; a piece's id is its place in `vocab`.
+/// What a Unigram model is made of.
 struct UnigramParts {
-  Vocab vocab;                 ///< ids 0 … scores.size() - 1, without holes
-  std::vector<double> scores;  ///< log probabilities
+  struct Piece {
+    std::int32_t id;             ///< of the token that it stands for
+    double score;                ///< log probability
+    std::string_view text = {};  ///< empty: the token's own; must outlive only the making of the model
+  };
+
+  Vocab vocab;
+  std::vector<Piece> pieces;  ///< each text once
+  double least_score = 0;     ///< of all entries of the vocabulary; unknown characters cost less than it
   std::int32_t unk_id = -1;
   bool byte_fallback = false;
+
+  /// Pieces and least score of a vocabulary with ids 0 … scores.size() - 1, a score each; of a text that stands there
+  /// twice the last entry counts.
+  void add_pieces(const std::vector<double>& scores);
 };
 
 /// Unigram language model: the sequence of pieces with the greatest sum of scores. Sums are float64 from left to right, and
@@ -31,11 +42,12 @@ class Unigram final : public Model {
   std::unique_ptr<ModelScratch> make_scratch() const override;
 
   std::string_view type() const override { return "Unigram"; }
-  const Vocab& vocab() const override { return parts_.vocab; }
-  std::int32_t unk_id() const override { return parts_.unk_id; }
+  const Vocab& vocab() const override { return vocab_; }
+  std::int32_t unk_id() const override { return unk_id_; }
 
  private:
   struct Scratch;
+  static constexpr std::int32_t kNoPiece = -1;  ///< an unknown character
 
   /// The best path of a word, into scratch.path; neighbouring unknown characters not yet fused.
   void best_path(std::string_view word, Scratch& scratch) const;
@@ -43,9 +55,14 @@ class Unigram final : public Model {
   void cut(std::string_view word, Scratch& scratch) const;
   [[noreturn]] static void fail_without_unk();
 
-  UnigramParts parts_;
+  Vocab vocab_;
   ByteTrie trie_;
+  std::vector<double> scores_;     ///< by piece
+  std::vector<std::int32_t> ids_;  ///< by piece
   double unk_score_ = 0;
+  std::int32_t unk_id_ = -1;
+  std::int32_t unk_piece_ = kNoPiece;  ///< the unknown token written out in a text is fused like unknown characters
+  bool byte_fallback_ = false;
   std::array<std::int32_t, 256> fallback_{};  ///< `<0x00>` … `<0xFF>`, -1 where there is none
 };
 

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "mha/core/utf8.hpp"
 #include "tokenizer/normalizer/lowercase.hpp"
 #include "tokenizer/normalizer/normal_form.hpp"
@@ -20,15 +18,7 @@ class BertNormalizer final : public Normalizer {
       : clean_(value.at("clean_text").as_bool()),
         chinese_(value.at("handle_chinese_chars").as_bool()),
         lowercase_(value.at("lowercase").as_bool()),
-        strip_accents_(value.bool_or("strip_accents", lowercase_)) {
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      const auto c = static_cast<char>(byte);
-      const bool removed = clean_ && byte < 0x80 && unicode::is(byte, kBertRemoved);
-      if (byte >= 0x80 || removed) continue;  // 0: not for the quick path
-      ascii_[byte] = clean_ && unicode::is(byte, kBertSpace) ? ' ' : lowercase_ && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    }
-    // Without cleaning, NUL stays: its entry is its own value, 0, and takes the slow path, which keeps it.
-  }
+        strip_accents_(value.bool_or("strip_accents", lowercase_)) {}
 
   void normalize(NormalizedText& text) const override {
     if (ascii(text)) return;
@@ -40,14 +30,32 @@ class BertNormalizer final : public Normalizer {
   std::string_view type() const override { return "BertNormalizer"; }
 
  private:
-  // Most texts are ASCII without control characters: one pass in place does it all.
+  // Most texts are ASCII without control characters: one pass in place does it all. Plain arithmetic on bytes, so that
+  // the compiler makes vector code of it.
   bool ascii(NormalizedText& text) const {
     const std::string_view old = text.text();
     unsigned char hard = 0;
-    for (const char c : old) hard |= static_cast<unsigned char>(ascii_[static_cast<unsigned char>(c)] == 0);
+    if (clean_) {
+      for (const char c : old) {
+        const auto byte = static_cast<unsigned char>(c);
+        const bool blank = byte == '\t' || byte == '\n' || byte == '\r';
+        hard |= static_cast<unsigned char>((byte < 0x20 && !blank) || byte >= 0x7F);
+      }
+    } else {
+      for (const char c : old) hard |= static_cast<unsigned char>(c) & 0x80U;
+    }
     if (hard != 0) return false;
-    char* bytes = text.writable();
-    for (std::size_t i = 0; i < old.size(); ++i) bytes[i] = ascii_[static_cast<unsigned char>(bytes[i])];
+    char* const bytes = text.writable();
+    const std::size_t size = old.size();
+    if (clean_) {
+      for (std::size_t i = 0; i < size; ++i) bytes[i] = bytes[i] < ' ' ? ' ' : bytes[i];
+    }
+    if (lowercase_) {
+      for (std::size_t i = 0; i < size; ++i) {
+        const bool upper = bytes[i] >= 'A' && bytes[i] <= 'Z';
+        bytes[i] = static_cast<char>(bytes[i] + (upper ? 32 : 0));
+      }
+    }
     return true;
   }
 
@@ -84,7 +92,6 @@ class BertNormalizer final : public Normalizer {
   bool chinese_;
   bool lowercase_;
   bool strip_accents_;
-  std::array<char, 256> ascii_{};
 };
 
 }  // namespace

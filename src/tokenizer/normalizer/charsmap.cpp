@@ -8,6 +8,8 @@
 namespace mha::tokenizer {
 namespace {
 
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 std::uint32_t read_u32(std::string_view bytes, std::size_t at) {
   std::uint32_t value = 0;
   for (std::size_t i = 4; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
@@ -68,7 +70,6 @@ std::string decode_base64(std::string_view text, const std::string& where) {
   };
   std::array<signed char, 256> values;
   values.fill(-1);
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (std::size_t i = 0; i < kDigits.size(); ++i) {
     values[static_cast<unsigned char>(kDigits[i])] = static_cast<signed char>(i);
   }
@@ -86,6 +87,17 @@ std::string decode_base64(std::string_view text, const std::string& where) {
   }
   if (digits % 4 != 0 && (bits & ((1U << (6 - 2 * ((digits - 1) % 4))) - 1)) != 0) fail("bits behind the last byte");
   return out;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size() / 3 * 4 + 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t j = i; j < i + 3; ++j) bits = bits << 8 | (j < bytes.size() ? static_cast<unsigned char>(bytes[j]) : 0U);
+    for (std::size_t j = 0; j < 4; ++j) text += i + j <= bytes.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
+  }
+  return text;
 }
 
 }  // namespace mha::tokenizer

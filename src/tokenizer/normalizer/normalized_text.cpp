@@ -7,8 +7,6 @@
 namespace mha::tokenizer {
 namespace {
 
-bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
-
 std::uint32_t length_of(std::string_view text, std::uint32_t position) {
   const auto lead = static_cast<unsigned char>(text[position]);
   return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
@@ -23,12 +21,6 @@ void NormalizedText::assign(std::string_view original, std::uint32_t base, std::
   front_ = base;
   one_to_one_ = true;
   alignment_.clear();
-}
-
-Span NormalizedText::one_to_one_origin(std::uint32_t begin, std::uint32_t end) const {
-  while (begin > 0 && continues(view_[begin])) --begin;
-  while (end < view_.size() && continues(view_[end])) ++end;
-  return {base_ + begin, base_ + end};
 }
 
 void NormalizedText::slice(std::uint32_t begin, std::uint32_t end, NormalizedText& out) const {

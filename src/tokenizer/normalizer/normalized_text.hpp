@@ -78,7 +78,12 @@ class NormalizedText {
   std::vector<Span>& match_buffer() { return matches_; }
 
  private:
-  Span one_to_one_origin(std::uint32_t begin, std::uint32_t end) const;
+  static bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+  Span one_to_one_origin(std::uint32_t begin, std::uint32_t end) const {
+    while (begin > 0 && continues(view_[begin])) --begin;
+    while (end < view_.size() && continues(view_[end])) ++end;
+    return {base_ + begin, base_ + end};
+  }
   Span span_of(std::uint32_t position) const { return origin(position, position + 1); }
 
   std::string_view original_;

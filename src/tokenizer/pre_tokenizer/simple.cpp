@@ -8,23 +8,23 @@
 namespace mha::tokenizer {
 namespace {
 
-enum class Class : std::uint8_t { word, space, mark };
+enum class Class : std::uint8_t { word, space, mark, not_ascii };
 
 // Class of each character by its flags; ASCII by a table. What is neither `word` nor `space` is a mark; `word` 0 stands
 // for all that is not `mark`.
 class Classes {
  public:
   Classes(std::uint32_t space, std::uint32_t word, std::uint32_t mark) : space_(space), word_(word), mark_(mark) {
-    for (unsigned byte = 0; byte < 0x80; ++byte) ascii_[byte] = of_flags(unicode::flags(byte));
+    by_byte_.fill(Class::not_ascii);
+    for (unsigned byte = 0; byte < 0x80; ++byte) by_byte_[byte] = of_flags(unicode::flags(byte));
   }
+  Class of_byte(char byte) const { return by_byte_[static_cast<unsigned char>(byte)]; }
   /// Class of the character at `at`, which moves behind it.
   Class next(std::string_view text, std::size_t& at) const {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (byte < 0x80) {
-      ++at;
-      return ascii_[byte];
-    }
-    return of_flags(unicode::flags(utf8::next(text, at)));
+    const Class kind = of_byte(text[at]);
+    if (kind == Class::not_ascii) return of_flags(unicode::flags(utf8::next(text, at)));
+    ++at;
+    return kind;
   }
 
  private:
@@ -37,7 +37,7 @@ class Classes {
   std::uint32_t space_;
   std::uint32_t word_;
   std::uint32_t mark_;
-  std::array<Class, 0x80> ascii_{};
+  std::array<Class, 256> by_byte_{};
 };
 
 // Words are runs of Class::word; spaces are dropped; each mark is a word of its own, or each run of marks.
@@ -50,26 +50,29 @@ class ByClass final : public PreTokenizer {
     const std::string_view bytes = text.text.text();
     text.next_words.clear();
     for (const Span& word : text.words) {
-      std::uint32_t begin = word.begin;  // of the run that is open
-      Class open = Class::space;
-      const auto close = [&](std::uint32_t end) {
-        if (open != Class::space && begin < end) text.next_words.push_back({begin, end});
-      };
       for (std::size_t at = word.begin; at < word.end;) {
-        const auto here = static_cast<std::uint32_t>(at);
+        const auto begin = static_cast<std::uint32_t>(at);
         const Class kind = classes_.next(bytes, at);
-        if (kind == open && (kind != Class::mark || runs_of_marks_)) continue;
-        close(here);
-        begin = here;
-        open = kind;
+        if (kind == Class::space) continue;
+        if (kind == Class::word || runs_of_marks_) at = end_of_run(bytes, at, word.end, kind);
+        text.next_words.push_back({begin, static_cast<std::uint32_t>(at)});
       }
-      close(word.end);
     }
     text.words.swap(text.next_words);
   }
   std::string_view type() const override { return type_; }
 
  private:
+  std::size_t end_of_run(std::string_view bytes, std::size_t at, std::size_t end, Class kind) const {
+    for (;;) {
+      while (at < end && classes_.of_byte(bytes[at]) == kind) ++at;
+      if (at >= end || classes_.of_byte(bytes[at]) != Class::not_ascii) return at;
+      std::size_t next = at;
+      if (classes_.next(bytes, next) != kind) return at;
+      at = next;
+    }
+  }
+
   std::string_view type_;
   Classes classes_;
   bool runs_of_marks_;

@@ -3,11 +3,13 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mha/ops/backend.hpp"
 #include "support/cpu_levels.hpp"
 #include "support/random.hpp"
+#include "support/thread_executor.hpp"
 
 namespace mha {
 namespace {
@@ -37,7 +39,8 @@ struct Result {
   std::vector<float> context, scores, scaled, probs;
 };
 
-Result run(const Backend& backend, const Case& c, bool capture, Executor* executor = nullptr) {
+Result run(const Backend& backend, const Case& c, bool capture, Precision precision = Precision::f32,
+           Executor* executor = nullptr) {
   std::vector<std::size_t> begin{0};
   for (const std::size_t length : c.lengths) begin.push_back(begin.back() + length);
   const std::size_t rows = begin.back();
@@ -75,7 +78,7 @@ Result run(const Backend& backend, const Case& c, bool capture, Executor* execut
     call.scaled = result.scaled.data();
     call.probs = result.probs.data();
   }
-  backend.attention(call, Precision::f32, executor);
+  backend.attention(call, precision, executor);
   return result;
 }
 
@@ -113,6 +116,43 @@ TEST_CASE("attention agrees with the reference: lengths, groups, windows, biases
       }
     }
   });
+}
+
+TEST_CASE("attention in other precisions stays within what their rounding allows") {
+  // Queries, keys and values are normal numbers. bf16: scores of √d_head operands rounded to 2⁻⁹ each, then values.
+  const std::vector<std::pair<Precision, double>> limits{
+      {Precision::bf16, 0.05}, {Precision::bf16x3, 2e-4}, {Precision::bf16x6, 1.2e-5}};
+  for (const std::string& name : backend_names()) {
+    for (const auto& [precision, limit] : limits) {
+      if (!backend_named(name).supports(precision)) continue;
+      for (std::size_t i = 0; i < kCases.size(); ++i) {
+        CAPTURE(name, static_cast<int>(precision), i);
+        const Result got = run(backend_named(name), kCases[i], true, precision);
+        const Result expected = run(backend_named("reference"), kCases[i], true);
+        CHECK(largest_difference(got.context, expected.context) <= limit);
+        CHECK(largest_difference(got.scores, expected.scores) <= 4.0 * limit);
+        CHECK(largest_difference(got.scaled, expected.scaled) <= limit);
+        CHECK(largest_difference(got.probs, expected.probs) <= limit);
+        CHECK(run(backend_named(name), kCases[i], false, precision).context == got.context);
+      }
+    }
+  }
+}
+
+TEST_CASE("attention of an input has the same bits alone and in a batch, whatever the threads") {
+  test::ThreadExecutor three(3);
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::bf16x6}) {
+    const Backend& backend = backend_named("auto");
+    if (!backend.supports(precision)) continue;
+    // The same rows of q, k and v come first in both batches.
+    const Case alone{{45}, 3, 3, 32, 0, false, false};
+    const Case mixed{{45, 7, 100, 16, 17}, 3, 3, 32, 0, false, false};
+    const Result single = run(backend, alone, false, precision);
+    const Result batch = run(backend, mixed, false, precision);
+    CAPTURE(static_cast<int>(precision));
+    CHECK(std::equal(single.context.begin(), single.context.end(), batch.context.begin()));
+    CHECK(run(backend, mixed, false, precision, &three).context == batch.context);
+  }
 }
 
 TEST_CASE("capturing attention changes no bit of the context") {

@@ -47,18 +47,24 @@ struct Packed final : PackedLinear {
   const std::byte* panel(std::size_t index) const { return data.data() + index * panel_bytes; }
 };
 
-/// Input rows in the form an engine multiplies: row r of plane p starts at data + p · plane + r · stride (bytes).
+/// Input rows in the form an engine multiplies, in scratch that the caller owns.
 struct Operand {
   std::byte* data = nullptr;
-  std::size_t stride = 0;
-  std::size_t plane = 0;
-  float* row_step = nullptr;  // int8: one a row
+  std::size_t stride = 0;       // bytes, from Engine::operand_stride
+  float* row_step = nullptr;    // int8: one a row
+};
+
+/// Memory that will be read next: asked for while a block is multiplied.
+struct Ahead {
+  const std::byte* from = nullptr;
+  std::size_t bytes = 0;
 };
 
 /// What is done with a block of finished sums.
 struct BlockTail {
   const float* bias = nullptr;  // of the block's first column
   Activation activation = Activation::none;
+  bool coarse = false;  // the activation may be as coarse as operands are that are rounded next
   const float* residual = nullptr;
   std::size_t residual_stride = 0;
 };
@@ -71,12 +77,14 @@ class Engine {
   virtual std::size_t panel() const = 0;      ///< columns
   virtual std::size_t row_block() const = 0;  ///< rows of the largest block that `multiply` takes
   virtual std::size_t step() const = 0;       ///< input columns a step; depth is padded to whole steps
-  virtual std::size_t planes() const = 0;
-  virtual std::size_t element() const = 0;    ///< bytes of an operand's element
+  virtual bool coarse() const { return false; }  ///< operands have eight bits or fewer
   /// Whether sums of a part of the depth can be continued later: then a feed-forward runs in chunks of its width.
   virtual bool splits_depth() const = 0;
 
   virtual std::unique_ptr<Packed> pack(const JoinedWeights& weights) const = 0;
+  /// Bytes of an operand, and its stride: from row to row, or from block to block where blocks are tiled.
+  virtual std::size_t operand_bytes(std::size_t rows, std::size_t cols) const = 0;
+  virtual std::size_t operand_stride(std::size_t cols) const = 0;
   /// Input rows [0, x.rows) into the operand; columns beyond x.cols up to whole steps become zero.
   virtual void convert(ConstMatrix x, const Operand& operand) const = 0;
 
@@ -88,12 +96,21 @@ class Engine {
   virtual std::size_t expanded_bytes(std::size_t) const { return 0; }
   /// Unfolds steps [begin, end) of a panel for `multiply`; `scratch` is handed to it.
   virtual void expand(const Packed&, std::size_t, std::size_t, std::size_t, std::byte*) const {}
-  /// sums [rows, panel] (+)= rows [row, row + rows) of the operand · steps [begin, end) of the panel. The operand's
+  /// Bytes of `steps` of a panel.
+  virtual std::size_t step_bytes(std::size_t steps) const = 0;
+  /// sums [rows, panel] (+)= rows [row, row + rows), `row` a multiple of row_block(), of the operand · steps [begin, end) of the panel. The operand's
   /// column 0 belongs to step `begin`. Rows up to row_block() of `sums` and of the operand may be touched.
   virtual void multiply(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
                         const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
-                        std::size_t stride, bool accumulate) const = 0;
-  /// The block after its tail as an operand of the next product, at element column `column`; not for int8.
+                        std::size_t stride, bool accumulate, Ahead ahead) const = 0;
+  /// expand and multiply in one, for an operand of a single block, whose products would wait for the unfolded panel.
+  virtual void expand_and_multiply(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
+                                   std::byte* scratch, const Operand& operand, std::size_t rows, float* sums,
+                                   std::size_t stride, bool accumulate) const {
+    expand(weights, panel, begin, end, scratch);
+    multiply(weights, panel, begin, end, scratch, operand, 0, rows, sums, stride, accumulate, {});
+  }
+  /// The block after its tail as an operand of the next product, at column `column` (a multiple of panel()); not for int8.
   virtual void finish_to_operand(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols,
                                  const BlockTail& tail, const Operand& operand, std::size_t row,
                                  std::size_t column) const = 0;

@@ -1,12 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "mha/core/numbers.hpp"
-#include "mha/ops/convert.hpp"
 #include "ops/backend/native/engine.hpp"
 #include "ops/cpu.hpp"
 
@@ -15,10 +10,9 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/backend/native/tail-inl.hpp"
+#include "ops/backend/native/tiles-inl.hpp"
 
-// Tiles (Intel SDM vol. 1, ch. 18): eight registers of 16 rows of 64 bytes. Four hold sums of 32 rows × 32 columns, two hold
-// rows of the input, two hold weights, whose row is one pair of input columns (bf16; a quadruple in int8) for 16
-// outputs. Everything here is compiled for AVX-512 with AMX and runs only where `cpu_features` says so.
+// Compiled for AVX-512 with AMX; runs only where `cpu_features` says so.
 #if HWY_TARGET == HWY_AVX3
 
 HWY_BEFORE_NAMESPACE();
@@ -27,188 +21,22 @@ HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
-constexpr std::size_t kTileRows = 16;
-constexpr std::size_t kTileBytes = 1024;
-constexpr std::size_t kTileRow = 64;
-constexpr std::size_t kPanel = 2 * kTileRows;
-constexpr std::size_t kBlock = 2 * kTileRows;
-
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t column_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-
-/// Keeps the compiler from moving loads and stores across tile instructions; costs nothing at run time.
-HWY_INLINE void MemoryBarrier() { asm volatile("" ::: "memory"); }
-
-void BeginTiles() {
-  TileConfig config;
-  for (std::size_t tile = 0; tile < 8; ++tile) {
-    config.column_bytes[tile] = kTileRow;
-    config.rows[tile] = kTileRows;
-  }
-  // GCC's tile intrinsics do not say what memory they touch.
-  MemoryBarrier();
-  _tile_loadconfig(&config);
-}
-
-void EndTiles() { _tile_release(); }
-
-/// Loads the four tiles of sums, or clears them.
-template <bool Two>
-HWY_INLINE void OpenSums(const void* sums, std::size_t stride, bool accumulate) {
-  MemoryBarrier();
-  const auto* bytes = static_cast<const std::byte*>(sums);
-  if (accumulate) {
-    _tile_loadd(0, bytes, stride);
-    _tile_loadd(1, bytes + kTileRow, stride);
-    if (Two) {
-      _tile_loadd(2, bytes + kTileRows * stride, stride);
-      _tile_loadd(3, bytes + kTileRows * stride + kTileRow, stride);
-    }
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    if (Two) {
-      _tile_zero(2);
-      _tile_zero(3);
-    }
-  }
-}
-
-template <bool Two>
-HWY_INLINE void CloseSums(void* sums, std::size_t stride) {
-  auto* bytes = static_cast<std::byte*>(sums);
-  _tile_stored(0, bytes, stride);
-  _tile_stored(1, bytes + kTileRow, stride);
-  if (Two) {
-    _tile_stored(2, bytes + kTileRows * stride, stride);
-    _tile_stored(3, bytes + kTileRows * stride + kTileRow, stride);
-  }
-  MemoryBarrier();
-}
-
-template <bool Two>
-HWY_INLINE void LoadRows(const std::byte* rows, std::size_t stride) {
-  _tile_loadd(4, rows, stride);
-  if (Two) _tile_loadd(5, rows + kTileRows * stride, stride);
-}
-
-HWY_INLINE void LoadWeights(const std::byte* tiles) {
-  _tile_loadd(6, tiles, kTileRow);
-  _tile_loadd(7, tiles + kTileBytes, kTileRow);
-}
-
-template <bool Two>
-HWY_INLINE void AddProducts() {
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(1, 4, 7);
-  if (Two) {
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
-}
-
-/// Where the parts of a panel's weights lie: part p of step s at part[p] + s · stride[p].
-struct Parts {
-  const std::byte* part[3];
-  std::size_t stride[3];
-};
-
-/// One block of sums. The order of an element's products is the same whether one or two tiles of rows take part: step
-/// by step, small parts first.
-template <std::size_t Planes, bool Two>
-HWY_INLINE void MultiplyTiles(const std::byte* rows, std::size_t stride, std::size_t plane, const Parts& weights,
-                              std::size_t steps, float* sums, std::size_t sums_stride, bool accumulate) {
-  OpenSums<Two>(sums, sums_stride, accumulate);
-  for (std::size_t s = 0; s < steps; ++s, rows += kTileRow) {
-    const std::byte* high = weights.part[0] + s * weights.stride[0];
-    if constexpr (Planes == 1) {
-      LoadRows<Two>(rows, stride);
-      LoadWeights(high);
-      AddProducts<Two>();
-    } else if constexpr (Planes == 2) {
-      LoadRows<Two>(rows + plane, stride);
-      LoadWeights(high);
-      AddProducts<Two>();  // low · high
-      LoadRows<Two>(rows, stride);
-      AddProducts<Two>();  // high · high
-      LoadWeights(weights.part[1] + s * weights.stride[1]);
-      AddProducts<Two>();  // high · low
-    } else {
-      const std::byte* middle = weights.part[1] + s * weights.stride[1];
-      LoadRows<Two>(rows + 2 * plane, stride);
-      LoadWeights(high);
-      AddProducts<Two>();  // low · high
-      LoadRows<Two>(rows + plane, stride);
-      AddProducts<Two>();  // middle · high
-      LoadWeights(middle);
-      AddProducts<Two>();  // middle · middle
-      LoadRows<Two>(rows, stride);
-      AddProducts<Two>();  // high · middle
-      LoadWeights(weights.part[2] + s * weights.stride[2]);
-      AddProducts<Two>();  // high · low
-      LoadWeights(high);
-      AddProducts<Two>();  // high · high
-    }
-  }
-  CloseSums<Two>(sums, sums_stride);
-}
-
-template <std::size_t Planes>
-void MultiplyBlock(const std::byte* rows, std::size_t stride, std::size_t plane, const Parts& weights, std::size_t steps,
-                   float* sums, std::size_t sums_stride, bool accumulate, std::size_t count) {
-  if (count > kTileRows) {
-    MultiplyTiles<Planes, true>(rows, stride, plane, weights, steps, sums, sums_stride, accumulate);
-  } else {
-    MultiplyTiles<Planes, false>(rows, stride, plane, weights, steps, sums, sums_stride, accumulate);
-  }
-}
-
-/// Round x to bfloat16 and leave the rest in x.
-HWY_INLINE __m256i SplitOff(__m512& x) {
-  const __m256i part = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x));
-  x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(part), 16)));
-  return part;
-}
-
-template <std::size_t Planes>
-HWY_INLINE void StoreParts(__m512 x, std::byte* to, std::size_t plane) {
-  for (std::size_t p = 0; p + 1 < Planes; ++p) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + p * plane), SplitOff(x));
-  const __m256i last = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + (Planes - 1) * plane), last);
-}
-
-template <std::size_t Planes>
-void ConvertRows(ConstMatrix x, const native::Operand& operand, std::size_t cols) {
-  constexpr std::size_t kLanes = 16;
-  for (std::size_t r = 0; r < x.rows; ++r) {
-    const float* from = x.row(r);
-    std::byte* to = operand.data + r * operand.stride;
-    for (std::size_t c = 0; c < cols; c += kLanes) {
-      const std::size_t left = x.cols > c ? x.cols - c : 0;
-      const auto mask = static_cast<__mmask16>(left >= kLanes ? 0xFFFFU : (1U << left) - 1U);
-      StoreParts<Planes>(_mm512_maskz_loadu_ps(mask, from + c), to + c * sizeof(std::uint16_t), operand.plane);
-    }
-  }
-}
-
-template <std::size_t Planes>
+template <std::size_t Parts>
 void FinishToParts(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const native::BlockTail& tail,
-                   std::byte* to, std::size_t to_stride, std::size_t plane) {
-  WithActivation(tail.activation, [&](const auto& function) {
+                   const native::Operand& operand, std::size_t row, std::size_t column) {
+  std::byte* to = TiledAt<Parts>(operand, row, column);
+  WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
     FinishVectors(sums, stride, rows, cols, tail, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t) {
-      StoreParts<Planes>(value.raw, to + r * to_stride + c * sizeof(std::uint16_t), plane);
+      StoreParts<Parts>(value.raw, to + r * kTileRow + c * sizeof(std::uint16_t));
     });
   });
 }
 
 /// Middle and low parts of weights that are kept as a high tile (bf16, rounded to nearest) and a tile of the lower
 /// 16 bits of the same float32: value bits = (high << 16) + lower, lower taken as signed.
-void ExpandTiles(const std::byte* stored, std::size_t tiles, std::byte* middle, std::byte* low) {
+/// Steps are stored as [2 high tiles][2 tiles of lower bits] and unfolded to [high][middle][low], two tiles each.
+HWY_INLINE void ExpandStep(const std::byte* stored, std::byte* unfolded) {
+  constexpr std::size_t kPart = 2 * kTileBytes;
   const __m512i upper_mask = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
   const __m512i half = _mm512_set1_epi32(0x8000);
   const auto split = [&](__m512i high, __m512i rest, __m512i& middle_bits, __m512i& low_bits) {
@@ -217,34 +45,60 @@ void ExpandTiles(const std::byte* stored, std::size_t tiles, std::byte* middle, 
     middle_bits = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(below), half), upper_mask);
     low_bits = _mm512_castps_si512(_mm512_sub_ps(below, _mm512_castsi512_ps(middle_bits)));
   };
-  for (std::size_t t = 0; t < tiles; ++t) {
-    // Pairs of tiles: two of high parts, then two of lower bits.
-    const std::byte* high_tile = stored + (t / 2) * 4 * kTileBytes + (t % 2) * kTileBytes;
-    const std::byte* rest_tile = high_tile + 2 * kTileBytes;
-    for (std::size_t row = 0; row < kTileBytes; row += kTileRow) {
-      const __m512i high = _mm512_load_si512(high_tile + row);
-      const __m512i rest = _mm512_load_si512(rest_tile + row);
-      __m512i even_middle;
-      __m512i even_low;
-      __m512i odd_middle;
-      __m512i odd_low;
-      split(_mm512_slli_epi32(high, 16), _mm512_srai_epi32(_mm512_slli_epi32(rest, 16), 16), even_middle, even_low);
-      split(_mm512_and_si512(high, upper_mask), _mm512_srai_epi32(rest, 16), odd_middle, odd_low);
-      const std::size_t at = t * kTileBytes + row;
-      _mm512_store_si512(middle + at, _mm512_or_si512(_mm512_srli_epi32(even_middle, 16), odd_middle));
-      // The low part has at most eight significant bits: its lower half is zero.
-      _mm512_store_si512(low + at, _mm512_or_si512(_mm512_srli_epi32(even_low, 16), odd_low));
-    }
+  for (std::size_t row = 0; row < kPart; row += kTileRow) {
+    const __m512i high = _mm512_load_si512(stored + row);
+    const __m512i rest = _mm512_load_si512(stored + kPart + row);
+    __m512i even_middle;
+    __m512i even_low;
+    __m512i odd_middle;
+    __m512i odd_low;
+    split(_mm512_slli_epi32(high, 16), _mm512_srai_epi32(_mm512_slli_epi32(rest, 16), 16), even_middle, even_low);
+    split(_mm512_and_si512(high, upper_mask), _mm512_srai_epi32(rest, 16), odd_middle, odd_low);
+    _mm512_store_si512(unfolded + row, high);
+    _mm512_store_si512(unfolded + kPart + row, _mm512_or_si512(_mm512_srli_epi32(even_middle, 16), odd_middle));
+    // The low part has at most eight significant bits: its lower half is zero.
+    _mm512_store_si512(unfolded + 2 * kPart + row, _mm512_or_si512(_mm512_srli_epi32(even_low, 16), odd_low));
+  }
+}
+
+void ExpandSteps(const std::byte* stored, std::size_t steps, std::byte* unfolded) {
+  for (std::size_t s = 0; s < steps; ++s) ExpandStep(stored + s * kPartsBytes<2>, unfolded + s * kPartsBytes<3>);
+}
+
+/// Unfolds a step while the one before is multiplied: vector units and tiles work side by side, and what is unfolded
+/// stays in the first-level cache. `scratch` holds two steps.
+template <bool Two>
+HWY_INLINE void ExpandAndMultiplyTiles(const std::byte* rows, const std::byte* stored, std::size_t steps, std::byte* scratch,
+                                       float* sums, std::size_t sums_stride, bool accumulate) {
+  constexpr std::size_t kAheadSteps = 6;
+  OpenSums<Two>(sums, sums_stride, accumulate);
+  ExpandStep(stored, scratch);
+  for (std::size_t s = 0; s < steps; ++s) {
+    Prefetch(stored + (s + kAheadSteps) * kPartsBytes<2>, kPartsBytes<2>);
+    if (s + 1 < steps) ExpandStep(stored + (s + 1) * kPartsBytes<2>, scratch + (s + 1) % 2 * kPartsBytes<3>);
+    MemoryBarrier();
+    MultiplyStep<3, Two>(rows + s * kPartsBytes<3>, scratch + s % 2 * kPartsBytes<3>);
+    MemoryBarrier();
+  }
+  CloseSums<Two>(sums, sums_stride);
+}
+
+void ExpandAndMultiply(const std::byte* rows, const std::byte* stored, std::size_t steps, std::byte* scratch, float* sums,
+                       std::size_t sums_stride, bool accumulate, std::size_t count) {
+  if (count > kTileRows) {
+    ExpandAndMultiplyTiles<true>(rows, stored, steps, scratch, sums, sums_stride, accumulate);
+  } else {
+    ExpandAndMultiplyTiles<false>(rows, stored, steps, scratch, sums, sums_stride, accumulate);
   }
 }
 
 /// int8: sums of codes, then times the steps of row and column.
 template <bool Two>
-HWY_INLINE void MultiplyCodes(const std::byte* rows, std::size_t stride, const std::byte* weights, std::size_t steps,
-                              float* sums, std::size_t sums_stride) {
+HWY_INLINE void MultiplyCodes(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
+                              std::size_t sums_stride) {
   OpenSums<Two>(sums, sums_stride, false);
-  for (std::size_t s = 0; s < steps; ++s, rows += kTileRow, weights += 2 * kTileBytes) {
-    LoadRows<Two>(rows, stride);
+  for (std::size_t s = 0; s < steps; ++s, rows += 2 * kTileBytes, weights += 2 * kTileBytes) {
+    LoadRows<Two>(rows);
     LoadWeights(weights);
     _tile_dpbssd(0, 4, 6);
     _tile_dpbssd(1, 4, 7);
@@ -256,12 +110,12 @@ HWY_INLINE void MultiplyCodes(const std::byte* rows, std::size_t stride, const s
   CloseSums<Two>(sums, sums_stride);
 }
 
-void MultiplyCodesBlock(const std::byte* rows, std::size_t stride, const float* row_steps, const std::byte* weights,
-                        const float* scale, std::size_t steps, float* sums, std::size_t sums_stride, std::size_t count) {
+void MultiplyCodesBlock(const std::byte* rows, const float* row_steps, const std::byte* weights, const float* scale,
+                        std::size_t steps, float* sums, std::size_t sums_stride, std::size_t count) {
   if (count > kTileRows) {
-    MultiplyCodes<true>(rows, stride, weights, steps, sums, sums_stride);
+    MultiplyCodes<true>(rows, weights, steps, sums, sums_stride);
   } else {
-    MultiplyCodes<false>(rows, stride, weights, steps, sums, sums_stride);
+    MultiplyCodes<false>(rows, weights, steps, sums, sums_stride);
   }
   const __m512 left_scale = _mm512_loadu_ps(scale);
   const __m512 right_scale = _mm512_loadu_ps(scale + kTileRows);
@@ -272,6 +126,40 @@ void MultiplyCodesBlock(const std::byte* rows, std::size_t stride, const float* 
     const __m512 right = _mm512_cvtepi32_ps(_mm512_loadu_si512(line + kTileRows));
     _mm512_storeu_ps(line, _mm512_mul_ps(left, _mm512_mul_ps(step, left_scale)));
     _mm512_storeu_ps(line + kTileRows, _mm512_mul_ps(right, _mm512_mul_ps(step, right_scale)));
+  }
+}
+
+/// Rows as codes of one step a row, into tiles of 16 rows × 64 columns.
+void ConvertCodes(ConstMatrix x, const native::Operand& operand, std::size_t cols) {
+  constexpr std::size_t kLanes = 16;
+  constexpr float kLargestCode = 127.0F;
+  // Below this the inverse of the step is infinite, and the row is zero for any purpose.
+  constexpr float kSmallest = 1e-36F;
+  for (std::size_t r = 0; r < x.rows; ++r) {
+    const float* from = x.row(r);
+    __m512 largest = _mm512_setzero_ps();
+    __m512 nan_keeper = _mm512_setzero_ps();
+    const auto load = [&](std::size_t c) {
+      const std::size_t left = x.cols > c ? x.cols - c : 0;
+      const auto mask = static_cast<__mmask16>(left >= kLanes ? 0xFFFFU : (1U << left) - 1U);
+      return _mm512_maskz_loadu_ps(mask, from + c);
+    };
+    for (std::size_t c = 0; c < x.cols; c += kLanes) {
+      const __m512 value = load(c);
+      largest = _mm512_max_ps(largest, _mm512_abs_ps(value));
+      nan_keeper = _mm512_fmadd_ps(value, _mm512_setzero_ps(), nan_keeper);
+    }
+    // A row with NaN or infinity has a step that is not finite, so that its results are not either.
+    const float top = _mm512_reduce_max_ps(largest) + _mm512_reduce_add_ps(nan_keeper);
+    const bool zero = top <= kSmallest;
+    operand.row_step[r] = zero ? 0.0F : top / kLargestCode;
+    const __m512 inverse = _mm512_set1_ps(zero ? 0.0F : kLargestCode / top);
+    std::byte* to = operand.data + r / kBlock * operand.stride + r % kBlock * kTileRow;
+    for (std::size_t c = 0; c < cols; c += kLanes) {
+      const __m512i codes = _mm512_cvtps_epi32(_mm512_mul_ps(load(c), inverse));
+      std::byte* at = to + c / kTileRow * 2 * kTileBytes + c % kTileRow;
+      _mm_store_si128(reinterpret_cast<__m128i*>(at), _mm512_cvtsepi32_epi8(codes));
+    }
   }
 }
 
@@ -295,24 +183,30 @@ namespace {
 /// bfloat16 tiles. One plane: operands rounded. Two and three: each operand is a sum of that many parts, and the
 /// products that matter are summed (Henry, Tang & Heinecke 2019, "Leveraging the bfloat16 … data type for higher-precision
 /// computation"): three products of two parts, six of three.
-template <std::size_t Planes>
+template <std::size_t Parts>
 class TileEngine final : public Engine {
  public:
   std::string_view name() const override {
-    return Planes == 1 ? "AMX tiles" : Planes == 2 ? "three bf16 products on AMX tiles" : "six bf16 products on AMX tiles";
+    return Parts == 1 ? "AMX tiles" : Parts == 2 ? "three bf16 products on AMX tiles" : "six bf16 products on AMX tiles";
   }
   std::size_t panel() const override { return amx::kPanel; }
   std::size_t row_block() const override { return amx::kBlock; }
   std::size_t step() const override { return 32; }
-  std::size_t planes() const override { return Planes; }
-  std::size_t element() const override { return sizeof(std::uint16_t); }
+  bool coarse() const override { return Parts == 1; }
   bool splits_depth() const override { return true; }
+  std::size_t step_bytes(std::size_t steps) const override { return steps * kStepBytes; }
+  std::size_t operand_bytes(std::size_t rows, std::size_t cols) const override {
+    return rows / amx::kBlock * operand_stride(cols);
+  }
+  std::size_t operand_stride(std::size_t cols) const override {
+    return (cols + step() - 1) / step() * amx::kPartsBytes<Parts>;
+  }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
     auto packed = std::make_unique<Packed>();
     packed->in = weights.in();
     packed->out = weights.out();
-    packed->precision = Planes == 1 ? Precision::bf16 : Planes == 2 ? Precision::bf16x3 : Precision::bf16x6;
+    packed->precision = Parts == 1 ? Precision::bf16 : Parts == 2 ? Precision::bf16x3 : Precision::bf16x6;
     packed->panels = (weights.out() + amx::kPanel - 1) / amx::kPanel;
     packed->steps = (weights.in() + step() - 1) / step();
     packed->panel_bytes = packed->steps * kStepBytes;
@@ -337,41 +231,44 @@ class TileEngine final : public Engine {
   }
 
   void convert(ConstMatrix x, const Operand& operand) const override {
-    amx::ConvertRows<Planes>(x, operand, (x.cols + step() - 1) / step() * step());
+    amx::ConvertRows<Parts>(x, operand, (x.cols + step() - 1) / step() * step());
   }
   void begin() const override { amx::BeginTiles(); }
   void end() const override { amx::EndTiles(); }
 
-  std::size_t expanded_bytes(std::size_t steps) const override { return Planes == 3 ? steps * 4 * amx::kTileBytes : 0; }
+  std::size_t expanded_bytes(std::size_t steps) const override { return Parts == 3 ? (steps + 1) * amx::kPartsBytes<3> : 0; }
   void expand(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
               std::byte* scratch) const override {
-    if (Planes != 3) return;
-    const std::size_t tiles = 2 * (last - first);
-    amx::ExpandTiles(weights.panel(panel_index) + first * kStepBytes, tiles, scratch, scratch + tiles * amx::kTileBytes);
+    if (Parts == 3) amx::ExpandSteps(weights.panel(panel_index) + first * kStepBytes, last - first, scratch);
   }
 
   void multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last, const std::byte* expanded,
                 const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
-                bool accumulate) const override {
+                bool accumulate, Ahead ahead) const override {
+    const std::byte* tiles = Parts == 3 ? expanded : weights.panel(panel_index) + first * kStepBytes;
+    amx::MultiplyBlock<Parts>(operand.data + row / amx::kBlock * operand.stride, tiles, last - first, sums,
+                               stride * sizeof(float), accumulate, rows, ahead);
+  }
+
+  void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+                           std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
+                           bool accumulate) const override {
     const std::byte* stored = weights.panel(panel_index) + first * kStepBytes;
-    amx::Parts parts{{stored, stored + 2 * amx::kTileBytes, nullptr}, {kStepBytes, kStepBytes, 0}};
-    if (Planes == 3) {
-      const std::size_t step_bytes = 2 * amx::kTileBytes;
-      parts = {{stored, expanded, expanded + (last - first) * step_bytes}, {kStepBytes, step_bytes, step_bytes}};
+    if (Parts == 3) {
+      amx::ExpandAndMultiply(operand.data, stored, last - first, scratch, sums, stride * sizeof(float), accumulate, rows);
+    } else {
+      amx::MultiplyBlock<Parts>(operand.data, stored, last - first, sums, stride * sizeof(float), accumulate, rows, {});
     }
-    amx::MultiplyBlock<Planes>(operand.data + row * operand.stride, operand.stride, operand.plane, parts, last - first, sums,
-                               stride * sizeof(float), accumulate, rows);
   }
 
   void finish_to_operand(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const BlockTail& tail,
                          const Operand& operand, std::size_t row, std::size_t column) const override {
-    std::byte* to = operand.data + row * operand.stride + column * sizeof(std::uint16_t);
-    amx::FinishToParts<Planes>(sums, stride, rows, cols, tail, to, operand.stride, operand.plane);
+    amx::FinishToParts<Parts>(sums, stride, rows, cols, tail, operand, row, column);
   }
 
  private:
   /// One step of a panel: two tiles a stored part. Three planes are kept in the four bytes of the float32.
-  static constexpr std::size_t kStepBytes = (Planes == 1 ? 2 : 4) * amx::kTileBytes;
+  static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
 
   static void put_pair(const float* pair, std::byte* to) {
     std::uint16_t high[2];
@@ -379,16 +276,16 @@ class TileEngine final : public Engine {
     for (std::size_t i = 0; i < 2; ++i) {
       std::uint32_t bits;
       std::memcpy(&bits, pair + i, sizeof bits);
-      if (Planes == 3) {
+      if (Parts == 3) {
         high[i] = static_cast<std::uint16_t>((bits + 0x8000U) >> 16);
         rest[i] = static_cast<std::uint16_t>(bits);
       } else {
         high[i] = bf16_from_float(pair[i]);
-        if (Planes == 2) rest[i] = bf16_from_float(pair[i] - float_from_bf16(high[i]));
+        if (Parts == 2) rest[i] = bf16_from_float(pair[i] - float_from_bf16(high[i]));
       }
     }
     std::memcpy(to, high, sizeof high);
-    if (Planes > 1) std::memcpy(to + 2 * amx::kTileBytes, rest, sizeof rest);
+    if (Parts > 1) std::memcpy(to + 2 * amx::kTileBytes, rest, sizeof rest);
   }
 };
 
@@ -398,9 +295,13 @@ class CodeEngine final : public Engine {
   std::size_t panel() const override { return amx::kPanel; }
   std::size_t row_block() const override { return amx::kBlock; }
   std::size_t step() const override { return 64; }
-  std::size_t planes() const override { return 1; }
-  std::size_t element() const override { return 1; }
+  bool coarse() const override { return true; }
   bool splits_depth() const override { return false; }
+  std::size_t step_bytes(std::size_t steps) const override { return steps * 2 * amx::kTileBytes; }
+  std::size_t operand_bytes(std::size_t rows, std::size_t cols) const override {
+    return rows / amx::kBlock * operand_stride(cols);
+  }
+  std::size_t operand_stride(std::size_t cols) const override { return (cols + step() - 1) / step() * 2 * amx::kTileBytes; }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
     auto packed = std::make_unique<Packed>();
@@ -433,20 +334,15 @@ class CodeEngine final : public Engine {
   }
 
   void convert(ConstMatrix x, const Operand& operand) const override {
-    const std::size_t cols = (x.cols + step() - 1) / step() * step();
-    for (std::size_t r = 0; r < x.rows; ++r) {
-      std::byte* to = operand.data + r * operand.stride;
-      operand.row_step[r] = quantize_row(x.row(r), reinterpret_cast<std::int8_t*>(to), x.cols);
-      std::memset(to + x.cols, 0, cols - x.cols);
-    }
+    amx::ConvertCodes(x, operand, (x.cols + step() - 1) / step() * step());
   }
   void begin() const override { amx::BeginTiles(); }
   void end() const override { amx::EndTiles(); }
 
   void multiply(const Packed& weights, std::size_t panel_index, std::size_t, std::size_t, const std::byte*,
-                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
-                bool) const override {
-    amx::MultiplyCodesBlock(operand.data + row * operand.stride, operand.stride, operand.row_step + row,
+                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool,
+                Ahead) const override {
+    amx::MultiplyCodesBlock(operand.data + row / amx::kBlock * operand.stride, operand.row_step + row,
                             weights.panel(panel_index), weights.scale.data() + panel_index * amx::kPanel, weights.steps, sums,
                             stride * sizeof(float), rows);
   }

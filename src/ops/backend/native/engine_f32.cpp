@@ -100,9 +100,15 @@ class FloatEngine final : public Engine {
   std::size_t panel() const override { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
   std::size_t row_block() const override { return 48; }
   std::size_t step() const override { return 1; }
-  std::size_t planes() const override { return 1; }
-  std::size_t element() const override { return sizeof(float); }
+  bool coarse() const override { return Rounded; }
   bool splits_depth() const override { return true; }
+  std::size_t step_bytes(std::size_t steps) const override { return steps * panel() * sizeof(float); }
+  std::size_t operand_bytes(std::size_t rows, std::size_t cols) const override { return rows * operand_stride(cols); }
+  std::size_t operand_stride(std::size_t cols) const override {
+    // Not a multiple of 4 KiB: rows of a group fall into different cache sets.
+    constexpr std::size_t kLine = 64;
+    return (cols * sizeof(float) + kLine - 1) / kLine * kLine + kLine;
+  }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
     auto packed = std::make_unique<Packed>();
@@ -144,7 +150,7 @@ class FloatEngine final : public Engine {
 
   void multiply(const Packed& weights, std::size_t panel_index, std::size_t begin, std::size_t end, const std::byte*,
                 const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
-                bool accumulate) const override {
+                bool accumulate, Ahead) const override {
     const std::size_t width = panel();
     const std::size_t a_stride = operand.stride / sizeof(float);
     const auto* a = reinterpret_cast<const float*>(operand.data) + row * a_stride;

@@ -13,7 +13,7 @@ namespace HWY_NAMESPACE {
 void FinishBlock(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const native::BlockTail& tail,
                  float* y, std::size_t y_stride) {
   const F32 d;
-  WithActivation(tail.activation, [&](const auto& function) {
+  WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
     FinishVectors(sums, stride, rows, cols, tail, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t rest) {
       if (rest == 0) {
         hn::StoreU(value, d, y + r * y_stride + c);

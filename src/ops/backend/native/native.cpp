@@ -4,14 +4,16 @@
 
 #include "mha/core/error.hpp"
 #include "ops/attention.hpp"
+#include "ops/backend/native/attention_amx.hpp"
 #include "ops/backend/native/engine.hpp"
 #include "ops/cpu.hpp"
 
 namespace mha {
 namespace {
 
-using native::Bytes;
+using native::Ahead;
 using native::BlockTail;
+using native::Bytes;
 using native::Engine;
 using native::Operand;
 using native::Packed;
@@ -61,20 +63,31 @@ class Session {
   const Engine& engine_;
 };
 
-/// Room for `rows` rows of `cols` columns in `memory`. Rows are padded to whole blocks; a row's bytes are not a multiple of
-/// 4 KiB, so that rows of a block fall into different cache sets.
 Operand operand_in(Bytes& memory, FloatBuffer& steps, const Engine& engine, std::size_t rows, std::size_t cols) {
-  constexpr std::size_t kLine = 64;
-  Operand operand;
-  operand.stride = round_up(round_up(cols, engine.step()) * engine.element(), kLine) + kLine;
   const std::size_t padded = round_up(rows, engine.row_block());
-  operand.plane = padded * operand.stride;
-  memory.reserve(operand.plane * engine.planes());
+  memory.reserve(engine.operand_bytes(padded, cols));
   steps.reserve(padded);
-  operand.data = memory.data();
-  operand.row_step = steps.data();
-  return operand;
+  return {memory.data(), engine.operand_stride(cols), steps.data()};
 }
+
+/// The weights that come next, a share for each block of rows.
+class Lookahead {
+ public:
+  Lookahead(const std::byte* next, std::size_t bytes, std::size_t blocks) : next_(next), left_(bytes) {
+    share_ = round_up((bytes + blocks - 1) / blocks, 64);
+  }
+  Ahead step() {
+    const Ahead share{next_, std::min(share_, left_)};
+    next_ += share.bytes;
+    left_ -= share.bytes;
+    return share;
+  }
+
+ private:
+  const std::byte* next_;
+  std::size_t left_;
+  std::size_t share_ = 0;
+};
 
 /// y = activation(x·Wᵀ + b) + residual for panels [panel_begin, panel_end), all rows of x; x.rows ≤ kRowsTogether.
 void multiply_rows(const Engine& engine, const Packed& weights, ConstMatrix x, Matrix y, const LinearTail& tail,
@@ -82,19 +95,28 @@ void multiply_rows(const Engine& engine, const Packed& weights, ConstMatrix x, M
   Scratch& mine = scratch();
   const std::size_t width = engine.panel();
   const std::size_t block = engine.row_block();
+  const std::size_t blocks = (x.rows + block - 1) / block;
   const Operand operand = operand_in(mine.operand, mine.row_steps, engine, x.rows, x.cols);
   engine.convert(x, operand);
   mine.expanded.reserve(engine.expanded_bytes(weights.steps));
   mine.sums.reserve(block * width);
   const Session session(engine);
   for (std::size_t p = panel_begin; p < panel_end; ++p) {
-    engine.expand(weights, p, 0, weights.steps, mine.expanded.data());
+    if (blocks > 1) engine.expand(weights, p, 0, weights.steps, mine.expanded.data());
     const std::size_t column = p * width;
     const std::size_t cols = std::min(width, weights.out - column);
+    const bool last = p + 1 == panel_end;
+    Lookahead lookahead(weights.panel(last ? p : p + 1), last ? 0 : weights.panel_bytes, blocks);
     for (std::size_t row = 0; row < x.rows; row += block) {
       const std::size_t rows = std::min(block, x.rows - row);
-      engine.multiply(weights, p, 0, weights.steps, mine.expanded.data(), operand, row, rows, mine.sums.data(), width, false);
-      BlockTail block_tail{weights.bias.data() + column, tail.activation, nullptr, 0};
+      if (blocks == 1) {
+        engine.expand_and_multiply(weights, p, 0, weights.steps, mine.expanded.data(), operand, rows, mine.sums.data(), width,
+                                   false);
+      } else {
+        engine.multiply(weights, p, 0, weights.steps, mine.expanded.data(), operand, row, rows, mine.sums.data(), width, false,
+                        lookahead.step());
+      }
+      BlockTail block_tail{weights.bias.data() + column, tail.activation, engine.coarse(), nullptr, 0};
       if (tail.residual.data != nullptr) {
         block_tail.residual = tail.residual.row(row) + column;
         block_tail.residual_stride = tail.residual.stride;
@@ -113,6 +135,7 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
   const std::size_t block = engine.row_block();
   const std::size_t chunk_panels = std::max<std::size_t>(1, kHiddenColumns / width);
   const std::size_t padded_rows = round_up(x.rows, block);
+  const std::size_t blocks = padded_rows / block;
   const std::size_t sums_stride = out.panels * width;
   const Operand operand = operand_in(mine.operand, mine.row_steps, engine, x.rows, x.cols);
   const Operand hidden = operand_in(mine.hidden, mine.row_steps, engine, x.rows, chunk_panels * width);
@@ -124,29 +147,47 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
   const Session session(engine);
   for (std::size_t chunk = 0; chunk < in.panels; chunk += chunk_panels) {
     const std::size_t chunk_end = std::min(chunk + chunk_panels, in.panels);
+    const std::size_t begin = chunk * width / engine.step();
+    const std::size_t end = std::min(chunk_end * width / engine.step(), out.steps);
     for (std::size_t p = chunk; p < chunk_end; ++p) {
-      engine.expand(in, p, 0, in.steps, mine.expanded.data());
+      if (blocks > 1) engine.expand(in, p, 0, in.steps, mine.expanded.data());
       const std::size_t column = p * width;
+      const bool last = p + 1 == chunk_end;
+      Lookahead lookahead(last ? out.panel(0) + engine.step_bytes(begin) : in.panel(p + 1),
+                          last ? engine.step_bytes(end - begin) : in.panel_bytes, blocks);
       for (std::size_t row = 0; row < x.rows; row += block) {
         const std::size_t rows = std::min(block, x.rows - row);
-        engine.multiply(in, p, 0, in.steps, mine.expanded.data(), operand, row, rows, first_sums, width, false);
+        if (blocks == 1) {
+          engine.expand_and_multiply(in, p, 0, in.steps, mine.expanded.data(), operand, rows, first_sums, width, false);
+        } else {
+          engine.multiply(in, p, 0, in.steps, mine.expanded.data(), operand, row, rows, first_sums, width, false,
+                          lookahead.step());
+        }
         // Columns beyond d_ff: zero weights and bias, so their activation is 0 and so is their weight in `out`.
-        engine.finish_to_operand(first_sums, width, rows, width, {in.bias.data() + column, activation, nullptr, 0}, hidden, row,
+        engine.finish_to_operand(first_sums, width, rows, width,
+                                 {in.bias.data() + column, activation, engine.coarse(), nullptr, 0}, hidden, row,
                                  (p - chunk) * width);
       }
     }
-    const std::size_t begin = chunk * width / engine.step();
-    const std::size_t end = std::min(chunk_end * width / engine.step(), out.steps);
     for (std::size_t p = 0; p < out.panels; ++p) {
-      engine.expand(out, p, begin, end, mine.expanded.data());
+      if (blocks > 1) engine.expand(out, p, begin, end, mine.expanded.data());
+      const bool last = p + 1 == out.panels;
+      const bool over = last && chunk_end == in.panels;
+      Lookahead lookahead(last ? in.panel(over ? 0 : chunk_end) : out.panel(p + 1) + engine.step_bytes(begin),
+                          over ? 0 : last ? in.panel_bytes : engine.step_bytes(end - begin), blocks);
       for (std::size_t row = 0; row < x.rows; row += block) {
         const std::size_t rows = std::min(block, x.rows - row);
-        engine.multiply(out, p, begin, end, mine.expanded.data(), hidden, row, rows, second_sums + row * sums_stride + p * width,
-                        sums_stride, chunk > 0);
+        float* sums = second_sums + row * sums_stride + p * width;
+        if (blocks == 1) {
+          engine.expand_and_multiply(out, p, begin, end, mine.expanded.data(), hidden, rows, sums, sums_stride, chunk > 0);
+        } else {
+          engine.multiply(out, p, begin, end, mine.expanded.data(), hidden, row, rows, sums, sums_stride, chunk > 0,
+                          lookahead.step());
+        }
       }
     }
   }
-  BlockTail block_tail{out.bias.data(), Activation::none, tail.residual.data, tail.residual.stride};
+  BlockTail block_tail{out.bias.data(), Activation::none, false, tail.residual.data, tail.residual.stride};
   native::finish_block(second_sums, sums_stride, x.rows, out.out, block_tail, y.data, y.stride);
 }
 
@@ -240,8 +281,9 @@ class NativeBackend final : public Backend {
     });
   }
 
-  void attention(const AttentionCall& call, Precision, Executor* executor) const override {
+  void attention(const AttentionCall& call, Precision precision, Executor* executor) const override {
     check_attention(call);
+    if (native::has_attention_amx(precision)) return native::attention_amx(call, precision, executor);
     attention_f32(call, executor);
   }
 };

@@ -13,27 +13,49 @@ HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
-/// Calls store(row, column, value, rest) for every vector of the finished block; rest 0: a whole vector.
+/// Calls store(row, column, value, rest) for every vector of the finished block; rest 0: a whole vector. Whole vectors go
+/// through the activation four at a time, across rows.
 template <class Function, class Store>
 HWY_INLINE void FinishVectors(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols,
                               const native::BlockTail& tail, const Function& function, const Store& store) {
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
+  const std::size_t whole = cols / lanes * lanes;
+  const auto add_residual = [&](V32 value, std::size_t r, std::size_t c) {
+    return tail.residual == nullptr ? value : hn::Add(value, hn::LoadU(d, tail.residual + r * tail.residual_stride + c));
+  };
+  std::size_t row[kWide];
+  std::size_t column[kWide];
+  std::size_t waiting = 0;
   for (std::size_t r = 0; r < rows; ++r) {
-    const float* line = sums + r * stride;
-    const float* residual = tail.residual == nullptr ? nullptr : tail.residual + r * tail.residual_stride;
-    std::size_t c = 0;
-    for (; c + lanes <= cols; c += lanes) {
-      V32 value = function(d, hn::Add(hn::LoadU(d, line + c), hn::LoadU(d, tail.bias + c)));
-      if (residual != nullptr) value = hn::Add(value, hn::LoadU(d, residual + c));
-      store(r, c, value, std::size_t{0});
+    for (std::size_t c = 0; c < whole; c += lanes) {
+      row[waiting] = r;
+      column[waiting] = c;
+      if (++waiting < kWide) continue;
+      waiting = 0;
+      Wide x;
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kWide; ++i) {
+        x.v[i] = hn::Add(hn::LoadU(d, sums + row[i] * stride + column[i]), hn::LoadU(d, tail.bias + column[i]));
+      }
+      x = function(WideF32(), x);
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kWide; ++i) store(row[i], column[i], add_residual(x.v[i], row[i], column[i]), std::size_t{0});
     }
-    if (c < cols) {
-      const std::size_t rest = cols - c;
-      V32 value = function(d, hn::Add(LoadRest(d, line + c, rest), LoadRest(d, tail.bias + c, rest)));
-      if (residual != nullptr) value = hn::Add(value, LoadRest(d, residual + c, rest));
-      store(r, c, value, rest);
+  }
+  for (std::size_t i = 0; i < waiting; ++i) {
+    const V32 x = hn::Add(hn::LoadU(d, sums + row[i] * stride + column[i]), hn::LoadU(d, tail.bias + column[i]));
+    store(row[i], column[i], add_residual(function(d, x), row[i], column[i]), std::size_t{0});
+  }
+  if (whole == cols) return;
+  const std::size_t rest = cols - whole;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const V32 x = hn::Add(LoadRest(d, sums + r * stride + whole, rest), LoadRest(d, tail.bias + whole, rest));
+    V32 value = function(d, x);
+    if (tail.residual != nullptr) {
+      value = hn::Add(value, LoadRest(d, tail.residual + r * tail.residual_stride + whole, rest));
     }
+    store(r, whole, value, rest);
   }
 }
 

@@ -1,0 +1,28 @@
+#include "cli/choice.hpp"
+
+#include <charconv>
+
+#include "mha/core/error.hpp"
+#include "mha/core/nearest.hpp"
+
+namespace mha::cli {
+
+void refuse_choice(std::string_view option, std::string_view got, std::span<const std::string> choices) {
+  std::string message = std::string(option) + ": expected one of ";
+  for (std::size_t i = 0; i < choices.size(); ++i) (message += i == 0 ? "" : ", ") += choices[i];
+  ((message += ", got \"") += got) += '"';
+  if (const auto near = nearest(got, choices)) message += "; did you mean \"" + *near + "\"?";
+  throw_usage(message);
+}
+
+std::size_t parse_count(std::string_view option, std::string_view text, std::size_t least) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least) {
+    throw_usage(std::string(option) + ": expected a whole number of at least " + std::to_string(least) + ", got \"" +
+                std::string(text) + '"');
+  }
+  return value;
+}
+
+}  // namespace mha::cli

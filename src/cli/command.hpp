@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cli/options.hpp"
+
+namespace mha::cli {
+
+class Log;
+
+/// Sets of options that commands share.
+enum OptionGroup : unsigned {
+  kModel = 1U << 0,        ///< --model, --backend, --dtype, --threads stand in every command; this marks who loads one
+  kInputs = 1U << 1,       ///< TEXT…, -i, formats of the input, --on-error, --shard
+  kTokenizing = 1U << 2,   ///< truncation, specials, prompts
+  kPooling = 1U << 3,      ///< --pooling, --normalize, --dims
+  kSelection = 1U << 4,    ///< --layer, --head
+  kAblation = 1U << 5,     ///< --ablate
+  kOutput = 1U << 6,       ///< --format, --digits, -o
+  kParts = 1U << 7,        ///< --with, --offsets
+  kDecoding = 1U << 8,     ///< --decode, --count, --stride
+  kMatrix = 1U << 9,       ///< --matrix
+  kMeasuring = 1U << 10,   ///< --batch, --tokens, --runs
+  kConverting = 1U << 11,  ///< --to, --weights, -o
+  kFresh = 1U << 12,       ///< --d-model, --heads, …
+};
+
+/// One command: what help says about it, which options it takes, and what it does.
+struct Command {
+  std::string_view name;                    ///< "embed", "model info"
+  std::string_view summary;                 ///< one line for the list of commands
+  std::string_view arguments;               ///< "TEXT…"
+  std::string_view about;                   ///< a paragraph
+  std::vector<std::string_view> examples;
+  unsigned groups = 0;
+  std::vector<Format> formats;              ///< the first is the default
+  int (*run)(const Options& options, Log& log) = nullptr;
+
+  bool has(OptionGroup group) const { return (groups & group) != 0; }
+};
+
+/// All commands, in the order that help lists them.
+std::span<const Command* const> commands();
+
+}  // namespace mha::cli

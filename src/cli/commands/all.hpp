@@ -1,0 +1,20 @@
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace mha::cli {
+
+// One a file of this folder; commands.cpp lists them in the order of help.
+extern const Command kEncode;
+extern const Command kEmbed;
+extern const Command kAttention;
+extern const Command kTokenize;
+extern const Command kSimilarity;
+extern const Command kModelList;
+extern const Command kModelInfo;
+extern const Command kModelVerify;
+extern const Command kModelConvert;
+extern const Command kModelInit;
+extern const Command kBench;
+
+}  // namespace mha::cli

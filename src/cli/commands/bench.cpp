@@ -1,0 +1,312 @@
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cli/commands/all.hpp"
+#include "cli/log.hpp"
+#include "cli/machine.hpp"
+#include "cli/models.hpp"
+#include "cli/plan.hpp"
+#include "cli/record_run.hpp"
+#include "cli/source.hpp"
+#include "cli/terminal.hpp"
+#include "mha/core/error.hpp"
+#include "mha/core/json_text.hpp"
+#include "mha/core/numbers.hpp"
+#include "mha/pipeline/thread_pool.hpp"
+#include "output/text_table.hpp"
+
+namespace mha::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSecondsAPoint = 1.0;
+constexpr std::size_t kLeastRuns = 5;
+constexpr std::size_t kMostRuns = 1000;
+constexpr std::size_t kWarmRuns = 2;
+
+struct Shape {
+  std::size_t batch;
+  std::size_t tokens;
+};
+constexpr Shape kGrid[] = {{1, 8}, {1, 32}, {1, 128}, {1, 512}, {8, 32}, {32, 32}, {32, 128}};
+
+struct Point {
+  Shape shape;
+  std::size_t runs;
+  double min_ms;
+  double median_ms;
+  double gflops;
+};
+
+struct EndToEnd {
+  std::size_t inputs = 0;
+  std::size_t tokens = 0;
+  double seconds = 0;
+};
+
+/// What holds for the whole run.
+struct Machine {
+  double load_ms = 0;
+  double tokenizer_mb_s = 0;
+  double peak_rss_mib = 0;
+  double fma_peak_gflops = 0;
+  double read_gb_s = 0;
+};
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// Floating-point operations of the matrix products of one forward pass; an add and a multiply count as two.
+double operations(const ModelConfig& config, Shape shape) {
+  const auto number = [](std::size_t value) { return static_cast<double>(value); };
+  const double heads = number(config.n_heads * config.d_head);
+  const double key_values = 2 * number(config.n_kv_heads * config.d_head);
+  const double matrices = config.feed_forward == ModelConfig::FeedForward::gated ? 3 : 2;
+  const double feed_forward =
+      config.feed_forward == ModelConfig::FeedForward::none ? 0 : matrices * number(config.d_ff) * number(config.d_model);
+  const double weights = number(config.d_model) * (2 * heads + key_values) + feed_forward;
+  const double attention = 2 * heads * number(shape.tokens);
+  return 2 * number(config.n_layers) * number(shape.batch * shape.tokens) * (weights + attention);
+}
+
+/// Full-length random ids, cut into micro-batches as the pipeline cuts them.
+class Forward {
+ public:
+  Forward(const Model& model, Shape shape, ThreadPool& pool) : encoder_(model.encoder()), pool_(pool) {
+    std::mt19937 random(1);
+    const std::size_t vocabulary = encoder_.config().vocab_size;
+    for (std::size_t i = 0; i < shape.batch * shape.tokens; ++i) ids_.push_back(static_cast<std::int32_t>(random() % vocabulary));
+    const std::size_t threads = pool.threads();
+    const std::size_t most = std::max(batch_tokens(encoder_) / shape.tokens, std::size_t{1});
+    const std::size_t together = std::min(most, (shape.batch + threads - 1) / threads);
+    for (std::size_t begin = 0; begin < shape.batch; begin += together) {
+      const std::size_t inputs = std::min(together, shape.batch - begin);
+      Piece piece{begin * shape.tokens, {}};
+      for (std::size_t i = 0; i <= inputs; ++i) piece.row_begin.push_back(i * shape.tokens);
+      pieces_.push_back(std::move(piece));
+    }
+    alone_ = pieces_.size() * 2 <= threads;
+    Executor* const executor = alone_ && threads > 1 ? &pool : nullptr;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) workspaces_.emplace_back(executor);
+  }
+
+  void run() {
+    if (alone_) {
+      for (std::size_t i = 0; i < pieces_.size(); ++i) forward(i);
+    } else {
+      pool_.run(pieces_.size(), [this](std::size_t i) { forward(i); });
+    }
+  }
+
+ private:
+  struct Piece {
+    std::size_t begin;
+    std::vector<std::size_t> row_begin;
+  };
+
+  void forward(std::size_t i) {
+    const Piece& piece = pieces_[i];
+    const std::span<const std::int32_t> ids(ids_.data() + piece.begin, piece.row_begin.back());
+    encoder_.forward({ids, {}, piece.row_begin}, workspaces_[i], {}, nullptr);
+  }
+
+  const Encoder& encoder_;
+  ThreadPool& pool_;
+  std::vector<std::int32_t> ids_;
+  std::vector<Piece> pieces_;
+  std::vector<Workspace> workspaces_;
+  bool alone_ = false;
+};
+
+Point measure(const Model& model, Shape shape, std::size_t runs, ThreadPool& pool) {
+  Forward forward(model, shape, pool);
+  for (std::size_t i = 0; i < kWarmRuns; ++i) forward.run();
+  std::vector<double> times;
+  const auto begin = Clock::now();
+  const auto enough = [&] {
+    if (runs > 0) return times.size() >= runs;
+    return times.size() >= kMostRuns ||
+           (times.size() >= kLeastRuns && milliseconds_since(begin) > kSecondsAPoint * 1000);
+  };
+  while (!enough()) {
+    const auto start = Clock::now();
+    forward.run();
+    times.push_back(milliseconds_since(start));
+  }
+  std::sort(times.begin(), times.end());
+  const double operations_a_run = operations(model.config(), shape);
+  return {shape, times.size(), times.front(), times[times.size() / 2], operations_a_run / times.front() * 1e-6};
+}
+
+double tokenizer_speed(const Tokenizer& tokenizer) {
+  constexpr std::string_view kText =
+      "I led a team that built a scalable API. The keeper fed the lion because it was hungry, and 42 visitors watched from "
+      "behind the glass; nobody understood why the weather in November stayed so warm.";
+  constexpr double kSeconds = 0.2;
+  TokenizerScratch scratch;
+  Encoding encoding;
+  std::size_t bytes = 0;
+  const auto begin = Clock::now();
+  while (milliseconds_since(begin) < kSeconds * 1000) {
+    tokenizer.encode(kText, std::nullopt, {}, scratch, encoding);
+    bytes += kText.size();
+  }
+  return static_cast<double>(bytes) / milliseconds_since(begin) * 1e-3;
+}
+
+/// Counts what comes out of the pipeline.
+class CountingSink : public RecordSink {
+ public:
+  void render(Record&) const override {}
+  bool accept(Record& record) override {
+    if (record.bad()) throw_input(record.error);
+    ++counted.inputs;
+    counted.tokens += record.tokens();
+    return true;
+  }
+  void flush() override {}
+
+  EndToEnd counted;
+};
+
+EndToEnd measure_files(const Options& options, const Plan& plan, Log& log) {
+  InputSource source(options, log);
+  CountingSink sink;
+  const auto begin = Clock::now();
+  run_pipeline(options, plan.work, source, sink);
+  sink.counted.seconds = milliseconds_since(begin) * 1e-3;
+  return sink.counted;
+}
+
+std::string rounded(double value, int digits) {
+  std::string text;
+  append_float(text, static_cast<float>(value), digits);
+  return text;
+}
+
+std::vector<Shape> shapes(const Options& options, const Model& model) {
+  const BenchOptions& bench = options.bench;
+  const std::size_t limit = model.config().max_positions;
+  if (bench.tokens > 0 && limit > 0 && bench.tokens > limit) {
+    throw_usage("--tokens: expected at most " + std::to_string(limit) + ", got " + std::to_string(bench.tokens));
+  }
+  if (bench.batch > 0 || bench.tokens > 0) return {{std::max<std::size_t>(bench.batch, 1), bench.tokens > 0 ? bench.tokens : 32}};
+  std::vector<Shape> grid;
+  for (const Shape shape : kGrid) {
+    if (limit == 0 || shape.tokens <= limit) grid.push_back(shape);
+  }
+  return grid;
+}
+
+std::string json_of(const Options& options, const Model& model, const Machine& machine, const std::vector<Point>& points,
+                    const EndToEnd& files) {
+  std::string common = ",\"threads\":" + std::to_string(thread_count(options));
+  common += ",\"backend\":";
+  append_json_string(common, model.encoder().backend().name());
+  common += ",\"dtype\":";
+  append_json_string(common, name_of(model.encoder().precision()));
+  std::string text = "[";
+  for (const Point& point : points) {
+    if (text.size() > 1) text += ",\n";
+    text += "{\"batch\":" + std::to_string(point.shape.batch) + ",\"tokens\":" + std::to_string(point.shape.tokens) + common;
+    text += ",\"runs\":" + std::to_string(point.runs) + ",\"min_ms\":" + rounded(point.min_ms, 4);
+    text += ",\"median_ms\":" + rounded(point.median_ms, 4) + ",\"gflops\":" + rounded(point.gflops, 2);
+    text += ",\"peak_share\":" + rounded(point.gflops / machine.fma_peak_gflops, 4) + '}';
+  }
+  if (text.size() > 1) text += ",\n";
+  if (files.inputs > 0) {
+    text += "{\"inputs\":" + std::to_string(files.inputs) + ",\"input_tokens\":" + std::to_string(files.tokens) + common;
+    text += ",\"seconds\":" + rounded(files.seconds, 4);
+    text += ",\"inputs_s\":" + rounded(static_cast<double>(files.inputs) / files.seconds, 1);
+    text += ",\"tokens_s\":" + rounded(static_cast<double>(files.tokens) / files.seconds, 1) + "},\n";
+  }
+  text += "{\"load_ms\":" + rounded(machine.load_ms, 2) + ",\"tokenizer_mb_s\":" + rounded(machine.tokenizer_mb_s, 2);
+  text += ",\"peak_rss_mib\":" + rounded(machine.peak_rss_mib, 1) + ",\"cpu\":";
+  append_json_string(text, cpu_name());
+  text += ",\"fma_peak_gflops\":" + rounded(machine.fma_peak_gflops, 1) + ",\"read_gb_s\":" + rounded(machine.read_gb_s, 1);
+  return text + "}]\n";
+}
+
+std::string table_of(const Options& options, const Model& model, const Machine& machine, const std::vector<Point>& points,
+                     const EndToEnd& files) {
+  const std::size_t columns = terminal_columns(STDOUT_FILENO);
+  std::string text;
+  TextTable facts({{""}, {""}});
+  facts.add({"model", model.location().name});
+  facts.add({"cpu", cpu_name()});
+  facts.add({"threads", std::to_string(thread_count(options))});
+  facts.add({"backend", model.encoder().backend().description()});
+  facts.add({"dtype", std::string(name_of(model.encoder().precision()))});
+  facts.add({"float32 peak", rounded(machine.fma_peak_gflops, 0) + " GFLOP/s (multiply-adds in registers)"});
+  facts.add({"memory read", rounded(machine.read_gb_s, 1) + " GB/s"});
+  facts.add({"model load", rounded(machine.load_ms, 1) + " ms"});
+  facts.add({"tokenizer", rounded(machine.tokenizer_mb_s, 1) + " MB/s, one thread"});
+  facts.add({"peak memory", rounded(machine.peak_rss_mib, 0) + " MiB"});
+  facts.append_to(text, columns);
+  text += "\nForward pass, random ids of full length, " + std::to_string(kWarmRuns) + " warm-up runs\n";
+  TextTable table({{"batch", Align::right}, {"tokens", Align::right}, {"runs", Align::right}, {"min ms", Align::right},
+                   {"median ms", Align::right}, {"tokens/s", Align::right}, {"GFLOP/s", Align::right}, {"of peak", Align::right}});
+  for (const Point& point : points) {
+    const double tokens = static_cast<double>(point.shape.batch * point.shape.tokens);
+    table.add({std::to_string(point.shape.batch), std::to_string(point.shape.tokens), std::to_string(point.runs),
+               rounded(point.min_ms, 3), rounded(point.median_ms, 3), rounded(tokens / point.min_ms * 1e3, 0),
+               rounded(point.gflops, 1), rounded(point.gflops / machine.fma_peak_gflops * 100, 1) + " %"});
+  }
+  table.append_to(text, columns);
+  if (files.inputs > 0) {
+    text += "\nFiles end to end: " + std::to_string(files.inputs) + " inputs, " + std::to_string(files.tokens) +
+            " tokens in " + rounded(files.seconds, 2) + " s: " +
+            rounded(static_cast<double>(files.inputs) / files.seconds, 0) + " inputs/s, " +
+            rounded(static_cast<double>(files.tokens) / files.seconds, 0) + " tokens/s\n";
+  }
+  return text;
+}
+
+int run(const Options& options, Log& log) {
+  if (!options.input.texts.empty()) throw_usage("bench: expected no TEXT, got one; --input FILE measures a file");
+  const ModelLocation location = choose_model(options);
+  const ModelHeader header = read_model_header(location, load_options(options));
+  Plan plan = plan_encoding(options, RecordKind::embed, header);
+  const auto out = open_output(options);
+
+  Machine machine;
+  const auto begin = Clock::now();
+  const auto model = load_model(header, options, log);
+  machine.load_ms = milliseconds_since(begin);
+  use_model(plan, options, *model);
+
+  ThreadPool pool(thread_count(options));
+  std::vector<Point> points;
+  for (const Shape shape : shapes(options, *model)) points.push_back(measure(*model, shape, options.bench.runs, pool));
+  EndToEnd files;
+  if (!options.input.files.empty()) files = measure_files(options, plan, log);
+  machine.peak_rss_mib = peak_rss_mib();
+  machine.tokenizer_mb_s = tokenizer_speed(model->tokenizer());
+  machine.fma_peak_gflops = fma_peak_gflops(pool);
+  machine.read_gb_s = read_gb_s(pool);
+
+  out->write(plan.format == Format::json ? json_of(options, *model, machine, points, files)
+                                         : table_of(options, *model, machine, points, files));
+  out->commit();
+  return 0;
+}
+
+}  // namespace
+
+const Command kBench{
+    .name = "bench",
+    .summary = "tokens a second, latency, share of this machine's peak",
+    .about = "Measures warm forward passes over random ids of full length, for a grid of shapes or for one, and with --input "
+             "a file end to end (tokenise, encode, pool). The peak is measured in the same run.",
+    .examples = {"mha-cli bench", "mha-cli bench --batch 32 --tokens 128 --runs 20 --format json", "mha-cli bench -i lines.txt"},
+    .groups = kModel | kInputs | kTokenizing | kMeasuring | kOutput,
+    .formats = {Format::table, Format::json},
+    .run = run,
+};
+
+}  // namespace mha::cli

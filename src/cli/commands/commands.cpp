@@ -1,0 +1,13 @@
+#include "cli/commands/all.hpp"
+
+namespace mha::cli {
+
+std::span<const Command* const> commands() {
+  static constexpr const Command* kAll[] = {
+      &kEncode,    &kEmbed,     &kAttention,   &kTokenize,     &kSimilarity, &kModelList,
+      &kModelInfo, &kModelVerify, &kModelConvert, &kModelInit, &kBench,
+  };
+  return kAll;
+}
+
+}  // namespace mha::cli

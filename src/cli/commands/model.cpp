@@ -1,0 +1,328 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/commands/all.hpp"
+#include "cli/log.hpp"
+#include "cli/models.hpp"
+#include "cli/terminal.hpp"
+#include "cli/record_run.hpp"
+#include "mha/core/error.hpp"
+#include "mha/core/json_text.hpp"
+#include "mha/io/mapped_file.hpp"
+#include "mha/model/model_tools.hpp"
+#include "output/json_values.hpp"
+#include "output/text_table.hpp"
+
+namespace mha::cli {
+namespace {
+
+// `model info MODEL` is the same as `model info -m MODEL`.
+Options with_named_model(const Options& options) {
+  Options named = options;
+  const std::vector<std::string>& names = options.input.texts;
+  if (names.empty()) return named;
+  if (names.size() > 1 || !options.global.model.empty()) {
+    throw_usage(std::string(options.command->name) + ": expected one model, got more");
+  }
+  named.global.model = names[0];
+  return named;
+}
+
+void refuse_arguments(const Options& options) {
+  if (options.input.texts.empty()) return;
+  throw_usage(std::string(options.command->name) + ": expected no argument, got \"" + options.input.texts[0] + '"');
+}
+
+bool wants_json(const Options& options) { return options.output.format == Format::json; }
+
+/// Members of one JSON object, in the order they are added.
+class JsonObject {
+ public:
+  JsonObject& text(const char* key, std::string_view value) {
+    name(key);
+    append_json_piece(out_, value);
+    return *this;
+  }
+  JsonObject& number(const char* key, std::size_t value) {
+    name(key);
+    append_number(out_, value);
+    return *this;
+  }
+  JsonObject& raw(const char* key, std::string_view json) {
+    name(key);
+    out_ += json;
+    return *this;
+  }
+  std::string done() const { return out_ + '}'; }
+
+ private:
+  void name(const char* key) {
+    if (out_.size() > 1) out_ += ',';
+    append_json_string(out_, key);
+    out_ += ':';
+  }
+
+  std::string out_ = "{";
+};
+
+template <class Values, class ToJson>
+std::string json_list(const Values& values, ToJson to_json) {
+  std::string out = "[";
+  for (const auto& value : values) (out += out.size() > 1 ? "," : "") += to_json(value);
+  return out + ']';
+}
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  append_json_piece(out, text);
+  return out;
+}
+
+std::string pooling_text(const SentenceConfig& sentence) {
+  std::string text;
+  for (const PoolingMode mode : sentence.pooling) (text += text.empty() ? "" : "+") += name_of(mode);
+  return text;
+}
+
+void write_all(const Options& options, std::string_view text) {
+  const auto out = open_output(options);
+  out->write(text);
+  out->commit();
+}
+
+int list(const Options& options, Log&) {
+  refuse_arguments(options);
+  const std::vector<ModelLocation> models = list_models(model_search());
+  const auto kind = [](const ModelLocation& model) {
+    switch (model.kind) {
+      case ModelLocation::Kind::folder: return "folder";
+      case ModelLocation::Kind::json_file: return "file";
+      case ModelLocation::Kind::builtin: return "built-in";
+    }
+    return "";
+  };
+  std::string text;
+  if (wants_json(options)) {
+    text = json_list(models, [&](const ModelLocation& model) {
+      return JsonObject().text("name", model.name).text("kind", kind(model)).text("path", model.path).done();
+    }) + '\n';
+  } else {
+    TextTable table({{"name"}, {"kind"}, {"path"}});
+    for (const ModelLocation& model : models) {
+      table.add({model.name, kind(model), model.kind == ModelLocation::Kind::builtin ? "" : model.path});
+    }
+    table.append_to(text, terminal_columns(STDOUT_FILENO));
+  }
+  write_all(options, text);
+  return 0;
+}
+
+std::string info_json(const ModelInfo& info) {
+  JsonObject object;
+  object.text("name", info.name).text("path", info.path).text("family", info.family).raw("config", info.config_json);
+  object.number("parameters", info.parameters).number("bytes", info.bytes).text("dtype", info.dtype);
+  object.raw("max_length", info.max_length ? std::to_string(*info.max_length) : "null");
+  object.text("pooling", pooling_text(info.sentence)).raw("normalize", info.sentence.normalize ? "true" : "false");
+  JsonObject prompts;
+  for (const auto& [name, text] : info.sentence.prompts) prompts.text(name.c_str(), text);
+  JsonObject tokenizer;
+  for (const auto& [name, value] : info.tokenizer) tokenizer.text(name.c_str(), value);
+  object.raw("prompts", prompts.done()).raw("tokenizer", tokenizer.done());
+  object.raw("decisions", json_list(info.decisions, [](const Decision& decision) {
+    return JsonObject().text("what", decision.what).text("value", decision.value).text("from", decision.from).done();
+  }));
+  object.raw("files", json_list(info.files, [](const ModelFile& file) {
+    return JsonObject().text("path", file.path).number("bytes", file.bytes).done();
+  }));
+  object.raw("unused_tensors", json_list(info.unused_tensors, quoted));
+  object.number("embedding_width", info.embedding_width).raw("tasks", json_list(info.tasks, quoted));
+  object.raw("ignored_keys", json_list(info.ignored_keys, quoted)).raw("notes", json_list(info.notes, quoted));
+  return object.done() + '\n';
+}
+
+std::string info_table(const ModelInfo& info) {
+  const std::size_t columns = terminal_columns(STDOUT_FILENO);
+  std::string text;
+  TextTable facts({{""}, {""}});
+  facts.add({"name", info.name});
+  facts.add({"path", info.path});
+  facts.add({"family", info.family});
+  facts.add({"parameters", std::to_string(info.parameters)});
+  facts.add({"bytes", std::to_string(info.bytes)});
+  facts.add({"dtype", info.dtype});
+  facts.add({"max length", info.max_length ? std::to_string(*info.max_length) : "none"});
+  facts.add({"embedding width", std::to_string(info.embedding_width)});
+  facts.append_to(text, columns);
+  text += "\nDecisions\n";
+  TextTable decisions({{"what"}, {"value"}, {"from"}});
+  for (const Decision& decision : info.decisions) decisions.add({decision.what, decision.value, decision.from});
+  decisions.append_to(text, columns);
+  text += "\nTokenizer\n";
+  TextTable tokenizer({{""}, {""}});
+  for (const auto& [name, value] : info.tokenizer) tokenizer.add({name, value});
+  tokenizer.append_to(text, columns);
+  if (!info.sentence.prompts.empty()) {
+    text += "\nPrompts\n";
+    TextTable prompts({{""}, {""}});
+    for (const auto& [name, value] : info.sentence.prompts) prompts.add({name, value});
+    prompts.append_to(text, columns);
+  }
+  text += "\nFiles\n";
+  TextTable files({{"path"}, {"bytes", Align::right}});
+  for (const ModelFile& file : info.files) files.add({file.path, std::to_string(file.bytes)});
+  files.append_to(text, columns);
+  const auto add_list = [&](const char* title, const std::vector<std::string>& entries) {
+    if (entries.empty()) return;
+    ((text += '\n') += title) += '\n';
+    TextTable table(std::vector<TextTable::Column>{{""}});
+    for (const std::string& entry : entries) table.add({entry});
+    table.append_to(text, columns);
+  };
+  add_list("Heads", info.tasks);
+  add_list("Unused tensors", info.unused_tensors);
+  add_list("Ignored config keys", info.ignored_keys);
+  add_list("Notes", info.notes);
+  return text;
+}
+
+int info(const Options& given, Log&) {
+  const Options options = with_named_model(given);
+  const ModelInfo model = model_info(choose_model(options), load_options(options));
+  write_all(options, wants_json(options) ? info_json(model) : info_table(model));
+  return 0;
+}
+
+int verify(const Options& given, Log& log) {
+  const Options options = with_named_model(given);
+  const ModelLocation location = choose_model(options);
+  const ModelReport report = verify_model(location, load_options(options));
+  std::string text;
+  if (wants_json(options)) {
+    JsonObject object;
+    object.text("name", location.name).raw("sound", report.problems.empty() ? "true" : "false");
+    object.raw("problems", json_list(report.problems, quoted)).raw("notes", json_list(report.notes, quoted));
+    object.raw("abilities", json_list(report.abilities, quoted));
+    object.raw("files", json_list(report.files, [](const ModelFile& file) {
+      return JsonObject().text("path", file.path).number("bytes", file.bytes).done();
+    }));
+    text = object.done() + '\n';
+  } else {
+    const std::size_t columns = terminal_columns(STDOUT_FILENO);
+    TextTable files({{"checked"}, {"bytes", Align::right}});
+    for (const ModelFile& file : report.files) files.add({file.path, std::to_string(file.bytes)});
+    files.append_to(text, columns);
+    for (const std::string& note : report.notes) text += "note: " + note + '\n';
+    for (const std::string& ability : report.abilities) text += ability + '\n';
+    if (report.problems.empty()) text += location.name + ": sound\n";
+  }
+  write_all(options, text);
+  for (const std::string& problem : report.problems) log.error(problem);
+  return report.problems.empty() ? 0 : 3;
+}
+
+int convert(const Options& given, Log& log) {
+  const Options options = with_named_model(given);
+  if (options.model.output.empty()) throw_usage("model convert: expected --output PATH, got none");
+  ConvertOptions convert;
+  convert.to = options.model.to == "json" ? ModelFormat::json : ModelFormat::safetensors;
+  convert.dtype = options.model.dtype;
+  convert.output = options.model.output;
+  for (const std::string& fact : convert_model(choose_model(options), convert)) log.fact(fact);
+  return 0;
+}
+
+std::vector<std::string> words_of(const std::string& file) {
+  std::vector<std::string> words;
+  const std::string text = read_file(file, ErrorKind::input);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string word = text.substr(begin, end - begin);
+    if (word.ends_with('\r')) word.pop_back();
+    if (!word.empty()) words.push_back(std::move(word));
+    begin = end + 1;
+  }
+  return words;
+}
+
+int init(const Options& options, Log&) {
+  refuse_arguments(options);
+  const ModelOptions& asked = options.model;
+  if (asked.output.empty()) throw_usage("model init: expected --output PATH, got none");
+  if (asked.words.empty() == asked.tokenizer.empty()) {
+    throw_usage("model init: expected --words FILE or --tokenizer FILE, got " +
+                std::string(asked.words.empty() ? "neither" : "both"));
+  }
+  InitOptions init;
+  init.config.d_model = asked.d_model;
+  init.config.n_heads = asked.n_heads;
+  init.config.n_layers = asked.n_layers;
+  init.config.d_ff = asked.d_ff;
+  init.config.max_positions = asked.max_positions;
+  init.config.position.sinusoidal = PositionConfig::Sinusoidal::interleaved;
+  if (!asked.words.empty()) init.words = words_of(asked.words);
+  init.tokenizer_file = asked.tokenizer;
+  init.seed = asked.seed;
+  init.format = asked.to == "safetensors" ? ModelFormat::safetensors : ModelFormat::json;
+  init.output = asked.output;
+  init_model(init);
+  return 0;
+}
+
+}  // namespace
+
+const Command kModelList{
+    .name = "model list",
+    .summary = "models that can be named",
+    .about = "Prints the models that -m finds by name: built in, installed, in $MHA_MODEL_PATH, in the Hugging Face cache.",
+    .groups = kOutput,
+    .formats = {Format::table, Format::json},
+    .run = list,
+};
+
+const Command kModelInfo{
+    .name = "model info",
+    .summary = "what a model is, and every decision with the file it came from",
+    .arguments = "[MODEL]",
+    .about = "Prints sizes, switches, tokenizer, prompts and files of a model, and for each decision that loading makes the "
+             "file and key that it came from.",
+    .examples = {"mha-cli model info", "mha-cli model info models/all-MiniLM-L6-v2 --format json"},
+    .groups = kOutput,
+    .formats = {Format::table, Format::json},
+    .run = info,
+};
+
+const Command kModelVerify{
+    .name = "model verify",
+    .summary = "check every file of a model",
+    .arguments = "[MODEL]",
+    .about = "Checks every file of a model and runs it once. Lists everything that is wrong, and exits with 3 when there is "
+             "something.",
+    .examples = {"mha-cli model verify models/all-MiniLM-L6-v2"},
+    .groups = kOutput,
+    .formats = {Format::table, Format::json},
+    .run = verify,
+};
+
+const Command kModelConvert{
+    .name = "model convert",
+    .summary = "write a model in another format or number type",
+    .arguments = "[MODEL]",
+    .about = "Writes a model as safetensors folder or as one readable JSON file, with other numbers if asked.",
+    .examples = {"mha-cli model convert two-heads --to json -o two-heads.json",
+                 "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --weights int8 -o minilm-int8"},
+    .groups = kConverting,
+    .run = convert,
+};
+
+const Command kModelInit{
+    .name = "model init",
+    .summary = "write a fresh model with random weights",
+    .about = "Writes an encoder of the 2017 kind with random weights, to teach or to train: sinusoidal positions, norm "
+             "behind each residual, relu. The same seed gives the same bytes on every machine.",
+    .examples = {"mha-cli model init --words words.txt --d-model 64 --heads 4 --layers 2 -o small.json"},
+    .groups = kFresh,
+    .run = init,
+};
+
+}  // namespace mha::cli

@@ -1,0 +1,123 @@
+#include <cmath>
+#include <vector>
+
+#include "cli/commands/all.hpp"
+#include "cli/formats.hpp"
+#include "cli/log.hpp"
+#include "cli/models.hpp"
+#include "cli/record_run.hpp"
+#include "mha/core/error.hpp"
+
+namespace mha::cli {
+namespace {
+
+// 0 where a vector is zero: it points nowhere.
+float cosine(const std::vector<float>& a, const std::vector<float>& b) {
+  double dot = 0;
+  double squares_a = 0;
+  double squares_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    dot += double{a[i]} * double{b[i]};
+    squares_a += double{a[i]} * double{a[i]};
+    squares_b += double{b[i]} * double{b[i]};
+  }
+  const double norms = std::sqrt(squares_a) * std::sqrt(squares_b);
+  return norms > 0 ? static_cast<float>(dot / norms) : 0.0F;
+}
+
+/// Compares each input with the first one as it comes.
+class FirstAgainstRest : public OutputSink {
+ public:
+  using OutputSink::OutputSink;
+  void render(Record& record) const override {
+    if (record.bad()) OutputSink::render(record);
+  }
+
+ protected:
+  void complete(Record& record) override {
+    if (first_.empty()) {
+      first_ = record.embedding;
+      is_first_ = true;
+      return;
+    }
+    is_first_ = false;
+    record.similarity.assign(1, cosine(first_, record.embedding));
+    OutputSink::render(record);
+  }
+  bool shown(const Record&) const override { return !is_first_; }
+
+ private:
+  std::vector<float> first_;
+  bool is_first_ = false;
+};
+
+/// Keeps every input, to compare each with all in the end.
+class Matrix : public RecordSink {
+ public:
+  explicit Matrix(bool stops_at_bad) : stops_at_bad_(stops_at_bad) {}
+  void render(Record&) const override {}
+  bool accept(Record& record) override {
+    const bool go_on = !record.bad() || !stops_at_bad_;
+    records_.push_back(std::move(record));
+    return go_on;
+  }
+  void flush() override {}
+  std::vector<Record>& records() { return records_; }
+
+ private:
+  std::vector<Record> records_;
+  bool stops_at_bad_;
+};
+
+int run_matrix(const Options& options, Plan& plan, const std::string& model, OutputStream& out, Log& log) {
+  Matrix inputs(stops_at_bad(options));
+  InputSource source(options, log);
+  run_pipeline(options, plan.work, source, inputs);
+  std::vector<const Record*> good;
+  for (const Record& record : inputs.records()) {
+    if (!record.bad()) good.push_back(&record);
+  }
+  plan.schema.similarity_matrix = true;
+  plan.schema.similarity_columns = good.size();
+  OutputSink sink(options, make_formatter(plan.format, plan.schema, model), out, log);
+  for (Record& record : inputs.records()) {
+    if (!record.bad()) {
+      for (const Record* other : good) record.similarity.push_back(cosine(record.embedding, other->embedding));
+    }
+    sink.render(record);
+    if (!sink.accept(record)) break;
+  }
+  return sink.finish();
+}
+
+int run(const Options& options, Log& log) {
+  if (options.input.texts.size() == 1 && !options.matrix) {
+    throw_usage("similarity: expected at least two inputs, got one");
+  }
+  const ModelLocation location = choose_model(options);
+  const ModelHeader header = read_model_header(location, load_options(options));
+  Plan plan = plan_encoding(options, RecordKind::similarity, header);
+  const auto out = open_output(options);
+  const auto model = load_model(header, options, log);
+  use_model(plan, options, *model);
+  if (options.matrix) return run_matrix(options, plan, location.name, *out, log);
+  FirstAgainstRest sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
+  return run_records(options, plan.work, sink, log);
+}
+
+}  // namespace
+
+const Command kSimilarity{
+    .name = "similarity",
+    .summary = "cosine between inputs",
+    .arguments = "TEXT TEXT…",
+    .about = "Prints the cosine between the sentence vector of the first input and that of each other, or with --matrix of "
+             "every input and every other.",
+    .examples = {"mha-cli similarity \"a man plays guitar\" \"someone makes music\" \"the stock fell\"",
+                 "mha-cli similarity --matrix --format csv -i lines.txt"},
+    .groups = kModel | kInputs | kTokenizing | kPooling | kAblation | kMatrix | kOutput,
+    .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
+    .run = run,
+};
+
+}  // namespace mha::cli

@@ -1,0 +1,293 @@
+#include "cli/declare.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "cli/choice.hpp"
+#include "mha/core/error.hpp"
+#include "mha/core/numbers.hpp"
+
+namespace mha::cli {
+namespace {
+
+constexpr std::pair<Format, const char*> kFormatNames[] = {
+    {Format::table, "table"}, {Format::json, "json"}, {Format::jsonl, "jsonl"}, {Format::csv, "csv"},
+    {Format::tsv, "tsv"},     {Format::npy, "npy"},   {Format::npz, "npz"},     {Format::raw, "raw"},
+    {Format::ids, "ids"},     {Format::heatmap, "heatmap"}, {Format::html, "html"}, {Format::svg, "svg"},
+    {Format::png, "png"},
+};
+
+constexpr std::size_t kMostThreads = 4096;
+constexpr std::size_t kMostDigits = 40;
+
+auto into(std::string& target) {
+  return [&target](const std::string& value) { target = value; };
+}
+
+When parse_when(std::string_view option, std::string_view word) {
+  return choose<When>(option, word, {{"auto", When::automatic}, {"always", When::always}, {"never", When::never}});
+}
+
+Format parse_format(const Command& command, const std::string& word) {
+  std::vector<std::string> names;
+  for (const Format format : command.formats) {
+    if (word == format_name(format)) return format;
+    names.emplace_back(format_name(format));
+  }
+  refuse_choice("--format", word, names);
+}
+
+std::string format_list(const Command& command) {
+  std::string list;
+  for (const Format format : command.formats) (list += list.empty() ? "" : ", ") += format_name(format);
+  return list;
+}
+
+void parse_shard(const std::string& text, InputOptions& input) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) throw_usage("--shard: expected K/N such as 1/4, got \"" + text + '"');
+  input.shards = parse_count("--shard", std::string_view(text).substr(slash + 1), 1);
+  input.shard = parse_count("--shard", std::string_view(text).substr(0, slash), 1) - 1;
+  if (input.shard >= input.shards) {
+    throw_usage("--shard: expected K/N with K from 1 to N, got \"" + text + '"');
+  }
+}
+
+void declare_inputs(OptionList& list, InputOptions& input) {
+  list.group("Input");
+  list.value("-i,--input", "FILE", "read inputs from FILE, - is stdin (repeatable)",
+             [&](const std::string& file) { input.files.push_back(file); });
+  list.value("--input-format", "FORMAT", "lines, jsonl or nul (default: by ending, else lines)", [&](const std::string& word) {
+    input.format = choose<InputFormat>("--input-format", word, {{"lines", InputFormat::lines},
+                                                                {"jsonl", InputFormat::jsonl},
+                                                                {"nul", InputFormat::nul}});
+  });
+  list.flag("-0,--null", "inputs end with NUL, the same as --input-format nul", [&] { input.format = InputFormat::nul; });
+  list.value("--pair", "TEXT", "second segment of a single input", [&](const std::string& text) { input.pair = text; });
+  list.value("--text-key", "KEY", "JSON Lines key of the text (default text)", into(input.text_key));
+  list.value("--pair-key", "KEY", "JSON Lines key of the second text (default text_pair)", into(input.pair_key));
+  list.value("--id-key", "KEY", "JSON Lines key of the id (default id)", into(input.id_key));
+  list.flag("--pass-through", "copy the other keys of JSON Lines inputs into the results", [&] { input.pass_through = true; });
+  list.value("--on-error", "POLICY", "bad inputs: fail, skip, record or replace (default fail)", [&](const std::string& word) {
+    input.on_error = choose<OnError>("--on-error", word, {{"fail", OnError::fail},
+                                                          {"skip", OnError::skip},
+                                                          {"record", OnError::record},
+                                                          {"replace", OnError::replace}});
+  });
+  list.value("--shard", "K/N", "every N-th input only, beginning with the K-th; indices stay those of the whole input",
+             [&](const std::string& text) { parse_shard(text, input); });
+  list.flag("--latency", "answer each input before the next is read, all threads on it", [&] { input.latency = true; });
+}
+
+void declare_tokenizing(OptionList& list, TokenizingOptions& tokenizing) {
+  list.group("Tokens");
+  list.value("--truncation", "SIDE", "keep head or tail of an input that is too long, or error (default head)",
+             [&](const std::string& word) {
+               tokenizing.truncation = choose<Truncation>(
+                   "--truncation", word,
+                   {{"head", Truncation::head}, {"tail", Truncation::tail}, {"error", Truncation::error}});
+             });
+  list.value("--max-length", "N", "most tokens of an input, specials included (default: what the model says)",
+             [&](const std::string& text) { tokenizing.max_length = parse_count("--max-length", text, 1); });
+  list.flag("--no-special-tokens", "add no special tokens", [&] { tokenizing.no_special_tokens = true; });
+  list.flag("--plain-specials", "special tokens inside the text are ordinary text (for untrusted input)",
+            [&] { tokenizing.plain_specials = true; });
+  list.value("--prompt", "TEXT", "put TEXT before each input, '' for none", [&](const std::string& text) { tokenizing.prompt = text; });
+  list.value("--prompt-name", "NAME", "put the model's prompt of that name before each input",
+             [&](const std::string& name) { tokenizing.prompt_name = name; });
+  list.value("--role", "ROLE", "put the model's prompt for a query or a document before each input",
+             [&](const std::string& word) {
+               tokenizing.role = choose<Role>("--role", word, {{"query", Role::query}, {"document", Role::document}});
+             });
+}
+
+void declare_pooling(OptionList& list, EncodingOptions& encoding) {
+  list.group("Sentence vectors");
+  list.value("--pooling", "MODE", "auto, cls, mean, max, last or pooler (default auto: what the model says)",
+             [&](const std::string& word) {
+               using Modes = std::vector<PoolingMode>;
+               encoding.pooling = choose<Modes>("--pooling", word, {{"auto", Modes{}},
+                                                                    {"cls", Modes{PoolingMode::cls}},
+                                                                    {"mean", Modes{PoolingMode::mean}},
+                                                                    {"max", Modes{PoolingMode::max}},
+                                                                    {"last", Modes{PoolingMode::last}},
+                                                                    {"pooler", Modes{PoolingMode::pooler}}});
+             });
+  list.value("--normalize", "HOW", "auto, l2 or none (default auto: what the model says)", [&](const std::string& word) {
+    using Choice = std::optional<bool>;
+    encoding.normalize =
+        choose<Choice>("--normalize", word, {{"auto", Choice()}, {"l2", Choice(true)}, {"none", Choice(false)}});
+  });
+  list.value("--dims", "N", "keep the first N numbers, then normalise",
+             [&](const std::string& text) { encoding.dims = parse_count("--dims", text, 1); });
+}
+
+void declare_selection(OptionList& list, EncodingOptions& encoding) {
+  list.group("Heads");
+  list.value("--layer", "LIST", "layers, such as 0,3-5,-1 (default all)",
+             [&](const std::string& text) { encoding.layers = parse_ranges(text, "--layer"); });
+  list.value("--head", "LIST", "heads, such as 0,3-5,-1 (default all)",
+             [&](const std::string& text) { encoding.heads = parse_ranges(text, "--head"); });
+}
+
+void declare_output(OptionList& list, const Command& command, OutputOptions& output) {
+  list.group("Output");
+  list.value("--format", "FORMAT", format_list(command) + " (default " + std::string(format_name(command.formats[0])) + ")",
+             [&command, &output](const std::string& word) { output.format = parse_format(command, word); });
+  list.value("-o,--output", "FILE", "write FILE when all is done, - is stdout", into(output.file));
+  list.value("--digits", "N", "round numbers to N places (default: shortest text of the same float32)",
+             [&](const std::string& text) {
+               const std::size_t digits = parse_count("--digits", text, 0);
+               if (digits > kMostDigits) throw_usage("--digits: expected at most " + std::to_string(kMostDigits) + ", got " + text);
+               output.digits = static_cast<int>(digits);
+             });
+}
+
+void declare_parts(OptionList& list, OutputOptions& output) {
+  list.group("Output");
+  list.value("--with", "LIST", "parts of a record: text, tokens, embedding, last_hidden_state, hidden_states, attentions, all",
+             [&](const std::string& text) { output.parts = parse_parts(text); });
+  list.value("--offsets", "UNIT", "code-points or bytes (default code-points)", [&](const std::string& word) {
+    output.offsets = choose<OffsetUnit>("--offsets", word,
+                                        {{"code-points", OffsetUnit::code_points}, {"bytes", OffsetUnit::bytes}});
+  });
+}
+
+void declare_tokenize(OptionList& list, TokenizeOptions& tokenize) {
+  list.group("Tokenize");
+  list.flag("--decode", "inputs are ids, separated by blanks or commas; print their text", [&] { tokenize.decode = true; });
+  list.flag("--count", "print only how many tokens each input has", [&] { tokenize.count = true; });
+  list.value("--stride", "N", "cut long inputs into windows that share N tokens, a record each",
+             [&](const std::string& text) { tokenize.stride = parse_count("--stride", text, 0); });
+}
+
+void declare_bench(OptionList& list, BenchOptions& bench) {
+  list.group("Bench");
+  list.value("--batch", "B", "inputs of a batch (default: a grid)",
+             [&](const std::string& text) { bench.batch = parse_count("--batch", text, 1); });
+  list.value("--tokens", "T", "tokens of an input (default: a grid)",
+             [&](const std::string& text) { bench.tokens = parse_count("--tokens", text, 1); });
+  list.value("--runs", "N", "timed runs a point (default: as many as fit a second, at least 5)",
+             [&](const std::string& text) { bench.runs = parse_count("--runs", text, 1); });
+}
+
+void declare_convert(OptionList& list, ModelOptions& model) {
+  list.group("Convert");
+  list.value("--to", "KIND", "json or safetensors", [&](const std::string& word) {
+    model.to = choose<const char*>("--to", word, {{"json", "json"}, {"safetensors", "safetensors"}});
+  });
+  list.value("--weights", "DTYPE", "f32, f16, bf16 or int8 (default: as they are)", [&](const std::string& word) {
+    model.dtype = choose<const char*>("--weights", word, {{"f32", "f32"}, {"f16", "f16"}, {"bf16", "bf16"}, {"int8", "int8"}});
+  });
+  list.value("-o,--output", "PATH", "folder or file to write", into(model.output));
+}
+
+void declare_init(OptionList& list, ModelOptions& model) {
+  list.group("Init");
+  const auto size = [&list](const char* name, const char* help, std::size_t& target, std::size_t least) {
+    list.value(name, "N", std::string(help) + " (default " + std::to_string(target) + ")",
+               [name, &target, least](const std::string& text) { target = parse_count(name, text, least); });
+  };
+  size("--d-model", "width of a token vector", model.d_model, 1);
+  size("--heads", "heads of a layer", model.n_heads, 1);
+  size("--layers", "layers", model.n_layers, 1);
+  size("--d-ff", "width inside the feed-forward, 0 for none", model.d_ff, 0);
+  size("--max-positions", "most tokens of an input", model.max_positions, 1);
+  size("--seed", "of the random numbers", model.seed, 0);
+  list.value("--words", "FILE", "vocabulary of whole words, one a line", into(model.words));
+  list.value("--tokenizer", "FILE", "a tokenizer.json instead", into(model.tokenizer));
+  list.value("--to", "KIND", "json or safetensors (default json)", [&](const std::string& word) {
+    model.to = choose<const char*>("--to", word, {{"json", "json"}, {"safetensors", "safetensors"}});
+  });
+  list.value("-o,--output", "PATH", "file or folder to write", into(model.output));
+}
+
+}  // namespace
+
+std::string_view format_name(Format format) {
+  for (const auto& [value, name] : kFormatNames) {
+    if (value == format) return name;
+  }
+  return "auto";
+}
+
+OptionList global_options(Options& options) {
+  GlobalOptions& global = options.global;
+  OptionList list;
+  list.group("Global");
+  list.value("-m,--model", "MODEL", "folder, file or name of a model (default: $MHA_MODEL, else the built-in one)",
+             into(global.model));
+  list.value("-t,--threads", "N", "threads to work with (default: the CPUs this process may use)",
+             [&](const std::string& text) { global.threads = std::min(parse_count("--threads", text, 1), kMostThreads); });
+  list.value("--backend", "NAME", "auto, native, onednn, openblas or reference", [&](const std::string& word) {
+    global.backend = choose<const char*>("--backend", word, {{"auto", "auto"},
+                                                             {"native", "native"},
+                                                             {"onednn", "onednn"},
+                                                             {"openblas", "openblas"},
+                                                             {"reference", "reference"}});
+  });
+  list.value("--dtype", "TYPE", "arithmetic: auto, f32, bf16, int8 or bf16x3 (auto has the accuracy of f32)",
+             [&](const std::string& word) {
+               global.dtype = choose<const char*>("--dtype", word, {{"auto", "auto"},
+                                                                    {"f32", "f32"},
+                                                                    {"bf16", "bf16"},
+                                                                    {"int8", "int8"},
+                                                                    {"bf16x3", "bf16x3"}});
+             });
+  list.flag("-q,--quiet", "no warnings, no progress", [&] { global.quiet = true; });
+  list.flag("-v,--verbose", "say more about what happens (repeatable)", [&] { ++global.verbose; });
+  list.value("--log-format", "FORMAT", "text or json: one object a line on stderr", [&](const std::string& word) {
+    global.log_format = choose<LogFormat>("--log-format", word, {{"text", LogFormat::text}, {"json", LogFormat::json}});
+  });
+  list.value("--color", "WHEN", "auto, always or never (auto: on a terminal, unless NO_COLOR is set)",
+             [&](const std::string& word) { global.color = parse_when("--color", word); });
+  list.value("--progress", "WHEN", "auto, always or never (auto: when stderr is a terminal)",
+             [&](const std::string& word) { global.progress = parse_when("--progress", word); });
+  return list;
+}
+
+OptionList command_options(const Command& command, Options& options) {
+  OptionList list;
+  if (command.has(kDecoding)) declare_tokenize(list, options.tokenize);
+  if (command.has(kMatrix)) {
+    list.group("Similarity");
+    list.flag("--matrix", "compare every input with every other", [&] { options.matrix = true; });
+  }
+  if (command.has(kMeasuring)) declare_bench(list, options.bench);
+  if (command.has(kConverting)) declare_convert(list, options.model);
+  if (command.has(kFresh)) declare_init(list, options.model);
+  if (command.has(kSelection)) declare_selection(list, options.encoding);
+  if (command.has(kAblation)) {
+    list.group("Heads");
+    list.value("--ablate", "LIST", "heads that contribute nothing, such as 0.3,1.* (layer.head)",
+               [&](const std::string& text) { options.encoding.ablate = parse_ablate(text); });
+  }
+  if (command.has(kPooling)) declare_pooling(list, options.encoding);
+  if (command.has(kInputs)) declare_inputs(list, options.input);
+  if (command.has(kTokenizing)) declare_tokenizing(list, options.tokenizing);
+  if (command.has(kParts)) declare_parts(list, options.output);
+  if (command.has(kOutput)) declare_output(list, command, options.output);
+  return list;
+}
+
+void check_options(const Options& options) {
+  const InputOptions& input = options.input;
+  if (!input.texts.empty() && !input.files.empty()) {
+    throw_usage("TEXT and --input: expected one of them, got both; leave one out");
+  }
+  if (input.pair && input.texts.size() != 1) {
+    throw_usage("--pair: expected exactly one TEXT, got " + std::to_string(input.texts.size()) +
+                "; for many pairs use JSON Lines with text and text_pair");
+  }
+  if (options.tokenizing.prompt && options.tokenizing.prompt_name) {
+    throw_usage("--prompt and --prompt-name: expected one of them, got both; leave one out");
+  }
+  const bool rows_only = options.output.format == Format::npy || options.output.format == Format::npz ||
+                         options.output.format == Format::raw || options.output.format == Format::ids;
+  if (input.on_error == OnError::record && rows_only) {
+    throw_usage("--on-error record: expected a format with room for messages (json, jsonl, csv, tsv, table), got " +
+                std::string(format_name(options.output.format)));
+  }
+}
+
+}  // namespace mha::cli

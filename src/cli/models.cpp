@@ -1,0 +1,65 @@
+#include "cli/models.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/log.hpp"
+#include "mha/core/thread_count.hpp"
+
+namespace mha::cli {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string hub_cache() {
+  if (const std::string cache = environment("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const std::string home = environment("HF_HOME"); !home.empty()) return home + "/hub";
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return cache + "/huggingface/hub";
+  const std::string home = environment("HOME");
+  return home.empty() ? "" : home + "/.cache/huggingface/hub";
+}
+
+// PREFIX/share/mha/models of a program in PREFIX/bin, wherever the installation was moved to.
+std::string share_dir() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "" : program.parent_path().parent_path() / "share/mha/models";
+}
+
+}  // namespace
+
+ModelSearch model_search() { return {environment("MHA_MODEL_PATH"), share_dir(), hub_cache()}; }
+
+ModelLocation choose_model(const Options& options) {
+  std::string name = options.global.model;
+  if (name.empty()) name = environment("MHA_MODEL");
+  if (name.empty()) name = default_model_name();
+  return find_model(name, model_search());
+}
+
+LoadOptions load_options(const Options& options) {
+  return {options.global.backend, options.global.dtype, options.tokenizing.max_length};
+}
+
+std::shared_ptr<const Model> load_model(const ModelHeader& header, const Options& options, Log& log) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto model = Model::load(header, load_options(options));
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+  for (const std::string& note : model->notes()) log.warning(note);
+  const ModelLocation& location = model->location();
+  log.fact("model " + location.name + " from " + location.path + ", loaded in " +
+           std::to_string(static_cast<long>(time.count())) + " ms");
+  log.fact("backend " + model->encoder().backend().description());
+  return model;
+}
+
+std::size_t thread_count(const Options& options) {
+  return options.global.threads > 0 ? options.global.threads : usable_cpus();
+}
+
+}  // namespace mha::cli

@@ -1,0 +1,155 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mha/io/text_reader.hpp"
+#include "mha/model/model.hpp"
+#include "mha/output/records.hpp"
+#include "mha/tokenizer/tokenizer.hpp"
+
+namespace mha::cli {
+
+enum class LogFormat { text, json };
+/// When something for people is shown: `automatic` asks the terminal.
+enum class When { automatic, always, never };
+
+struct GlobalOptions {
+  std::string model;                ///< empty: the built-in default
+  std::size_t threads = 0;          ///< 0: the CPUs this process may use
+  std::string backend = "auto";
+  std::string dtype = "auto";
+  bool quiet = false;
+  int verbose = 0;
+  LogFormat log_format = LogFormat::text;
+  When color = When::automatic;
+  When progress = When::automatic;
+};
+
+enum class OnError { fail, skip, record, replace };
+
+struct InputOptions {
+  std::vector<std::string> texts;
+  std::optional<std::string> pair;
+  std::vector<std::string> files;
+  InputFormat format = InputFormat::automatic;
+  std::string text_key = "text";
+  std::string pair_key = "text_pair";
+  std::string id_key = "id";
+  bool pass_through = false;
+  OnError on_error = OnError::fail;
+  std::size_t shard = 0;              ///< 0-based
+  std::size_t shards = 1;
+  bool latency = false;
+};
+
+enum class Truncation { head, tail, error };
+enum class Role { none, query, document };
+
+struct TokenizingOptions {
+  Truncation truncation = Truncation::head;
+  std::optional<std::size_t> max_length;
+  bool no_special_tokens = false;
+  bool plain_specials = false;
+  std::optional<std::string> prompt;
+  std::optional<std::string> prompt_name;
+  Role role = Role::none;
+};
+
+/// `1`, `0-2`, `-1`: both ends included, negative counts from the end.
+struct IndexRange {
+  long first = 0;
+  long last = 0;
+};
+using IndexRanges = std::vector<IndexRange>;
+
+/// One entry of `--ablate`: an empty range stands for `*`.
+struct HeadPattern {
+  std::optional<IndexRange> layer;
+  std::optional<IndexRange> head;
+};
+
+struct EncodingOptions {
+  std::vector<PoolingMode> pooling;   ///< empty: what the model says
+  std::optional<bool> normalize;      ///< empty: what the model says
+  std::size_t dims = 0;               ///< 0: all
+  IndexRanges layers;                 ///< empty: all
+  IndexRanges heads;
+  std::vector<HeadPattern> ablate;
+};
+
+enum class Format { automatic, table, json, jsonl, csv, tsv, npy, npz, raw, ids, heatmap, html, svg, png };
+
+struct OutputOptions {
+  Format format = Format::automatic;
+  std::optional<Parts> parts;         ///< `--with`
+  OffsetUnit offsets = OffsetUnit::code_points;
+  std::optional<int> digits;
+  std::string file;                   ///< empty or "-": stdout
+};
+
+struct TokenizeOptions {
+  bool decode = false;
+  bool count = false;
+  std::optional<std::size_t> stride;
+};
+
+struct ModelOptions {
+  std::string to;                     ///< "json", "safetensors", or empty
+  std::string output;
+  std::string dtype;                  ///< convert: of the weights
+
+  std::size_t d_model = 64;           ///< these and the following: init
+  std::size_t n_heads = 4;
+  std::size_t n_layers = 2;
+  std::size_t d_ff = 256;
+  std::size_t max_positions = 512;
+  std::string words;                  ///< a file with one word a line
+  std::string tokenizer;              ///< a tokenizer.json
+  std::uint64_t seed = 0;
+};
+
+struct BenchOptions {
+  std::size_t batch = 0;              ///< 0: the grid
+  std::size_t tokens = 0;
+  std::size_t runs = 0;               ///< 0: as many as fit a second
+  std::string quality;
+};
+
+struct Command;
+
+/// Everything the command line says, checked as far as it can be without a model.
+struct Options {
+  const Command* command = nullptr;
+  GlobalOptions global;
+  InputOptions input;
+  TokenizingOptions tokenizing;
+  EncodingOptions encoding;
+  OutputOptions output;
+  TokenizeOptions tokenize;
+  ModelOptions model;
+  BenchOptions bench;
+  bool matrix = false;                ///< similarity
+};
+
+/// Reads the command line. Help and version are printed here and end in an empty result. Throws Error{usage}.
+std::optional<Options> parse_options(int argc, char** argv);
+
+/// Indices below `count` that the ranges choose, ascending, each once; all where there are none.
+/// Throws Error{usage} that names `option` and the range that there is.
+std::vector<std::size_t> resolve(const IndexRanges& ranges, std::size_t count, std::string_view option);
+
+/// [n_layers · n_heads] marks of ablated heads; empty for none.
+std::vector<std::uint8_t> resolve_ablated(const std::vector<HeadPattern>& patterns, std::size_t n_layers,
+                                          std::size_t n_heads);
+
+IndexRanges parse_ranges(std::string_view text, std::string_view option);
+std::vector<HeadPattern> parse_ablate(std::string_view text);
+Parts parse_parts(std::string_view text);
+
+}  // namespace mha::cli

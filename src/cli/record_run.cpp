@@ -1,0 +1,150 @@
+#include "cli/record_run.hpp"
+
+#include <cstdio>
+#include <utility>
+
+#include "cli/formats.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/log.hpp"
+#include "cli/models.hpp"
+#include "cli/source.hpp"
+#include "mha/core/error.hpp"
+
+namespace mha::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenProgress{200};
+
+std::string counted(std::size_t count, const char* one, const char* many) {
+  return std::to_string(count) + ' ' + (count == 1 ? one : many);
+}
+
+std::string clock_text(double seconds) {
+  char text[32];
+  const auto whole = static_cast<unsigned long>(seconds);
+  std::snprintf(text, sizeof text, "%lu:%02lu", whole / 60, whole % 60);
+  return text;
+}
+
+}  // namespace
+
+OutputSink::OutputSink(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log)
+    : options_(options),
+      formatter_(std::move(formatter)),
+      out_(out),
+      log_(log),
+      begin_(std::chrono::steady_clock::now()),
+      shown_(begin_) {
+  formatter_->begin(out_);
+}
+
+void OutputSink::render(Record& record) const {
+  record.rendered.clear();
+  try {
+    formatter_->render(record, record.rendered);
+  } catch (const Error& error) {
+    if (record.bad() || error.kind() != ErrorKind::input) throw;
+    record.fail(error.what());
+    record.rendered.clear();
+    formatter_->render(record, record.rendered);
+  }
+}
+
+bool OutputSink::accept(Record& record) {
+  ++inputs_;
+  tokens_ += record.tokens();
+  if (record.encoding.truncated() && record.encoding.overflowing.empty()) ++cut_;
+  if (!record.bad()) {
+    complete(record);
+    if (shown(record)) write(record);
+    return true;
+  }
+  ++bad_;
+  switch (options_.input.on_error) {
+    case OnError::fail:
+    case OnError::replace: failure_ = record.error; return false;
+    case OnError::skip: log_.error(record.error + "; skipped"); return true;
+    case OnError::record: write(record); return true;
+  }
+  return true;
+}
+
+void OutputSink::write(Record& record) { formatter_->join(record, out_); }
+
+void OutputSink::flush() {
+  out_.flush();
+  if (source_ != nullptr && log_.shows_progress()) show_progress();
+}
+
+void OutputSink::show_progress() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - shown_ < kBetweenProgress) return;
+  shown_ = now;
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  std::string line = counted(inputs_, "input", "inputs") + ", " +
+                     std::to_string(static_cast<std::size_t>(static_cast<double>(tokens_) / seconds)) + " tokens/s";
+  const auto total = source_->total_bytes();
+  const std::uint64_t done = source_->bytes_done();
+  if (total && done > 0 && done <= *total) {
+    line += ", " + clock_text(seconds * static_cast<double>(*total - done) / static_cast<double>(done)) + " left";
+  }
+  log_.progress(line);
+}
+
+int OutputSink::finish() {
+  log_.progress("");
+  formatter_->end(out_);
+  if (failure_.empty() || out_.is_direct()) out_.commit();
+  if (cut_ > 0) {
+    log_.warning(std::to_string(cut_) + " of " + counted(inputs_, "input was", "inputs were") + " cut: longer than the " +
+                 "maximum length; --max-length sets it, --truncation error refuses such inputs");
+  }
+  if (!failure_.empty()) log_.error(failure_);
+  if (options_.input.on_error == OnError::record && bad_ > 0) {
+    log_.error(counted(bad_, "input", "inputs") + " could not be processed; see the records with an error");
+  }
+  return bad_ > 0 ? 1 : 0;
+}
+
+std::unique_ptr<OutputStream> open_output(const Options& options) {
+  auto out = std::make_unique<OutputStream>(options.output.file.empty() ? "-" : options.output.file);
+  remove_when_interrupted(out->temporary());
+  return out;
+}
+
+bool stops_at_bad(const Options& options) {
+  return options.input.on_error == OnError::fail || options.input.on_error == OnError::replace;
+}
+
+std::size_t batch_tokens(const Encoder& encoder) {
+  return encoder.backend().rows_in_cache(encoder.config().d_model, encoder.config().d_ff);
+}
+
+void run_pipeline(const Options& options, const ModelWork& work, InputSource& source, RecordSink& sink) {
+  PipelineSettings settings;
+  if (work.encoder != nullptr) settings.batch_tokens = batch_tokens(*work.encoder);
+  settings.threads = thread_count(options);
+  settings.latency = options.input.latency;
+  settings.stop_at_bad = stops_at_bad(options);
+  Pipeline(settings, model_workers(work)).run(source, sink);
+}
+
+int run_records(const Options& options, const ModelWork& work, OutputSink& sink, Log& log) {
+  InputSource source(options, log);
+  sink.watch(source);
+  run_pipeline(options, work, source, sink);
+  return sink.finish();
+}
+
+int run_encoding(const Options& options, RecordKind kind, Log& log) {
+  const ModelLocation location = choose_model(options);
+  const ModelHeader header = read_model_header(location, load_options(options));
+  Plan plan = plan_encoding(options, kind, header);
+  const auto out = open_output(options);
+  const auto model = load_model(header, options, log);
+  use_model(plan, options, *model);
+  OutputSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
+  return run_records(options, plan.work, sink, log);
+}
+
+}  // namespace mha::cli

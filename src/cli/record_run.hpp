@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "cli/options.hpp"
+#include "cli/plan.hpp"
+#include "cli/source.hpp"
+#include "mha/io/output_stream.hpp"
+#include "mha/output/records.hpp"
+#include "mha/pipeline/pipeline.hpp"
+
+namespace mha::cli {
+
+class Log;
+
+/// Writes finished records in order, by the policy of `--on-error`, and counts what people want to know at the end.
+class OutputSink : public RecordSink {
+ public:
+  OutputSink(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log);
+
+  void render(Record& record) const override;
+  bool accept(Record& record) override;
+  void flush() override;
+
+  /// Ends the output; returns the exit code. A file under `--on-error fail` that a bad input stopped gets no name.
+  int finish();
+
+  /// Progress is shown by how much of the source is done.
+  void watch(const InputSource& source) { source_ = &source; }
+
+ protected:
+  /// Before a good record is written.
+  virtual void complete(Record&) {}
+  /// Whether the record is written at all.
+  virtual bool shown(const Record&) const { return true; }
+  void write(Record& record);
+
+  const Options& options_;
+
+ private:
+  void show_progress();
+
+  std::unique_ptr<RecordFormatter> formatter_;
+  OutputStream& out_;
+  Log& log_;
+  std::string failure_;            // of the input that ends the run
+  std::size_t inputs_ = 0;
+  std::size_t bad_ = 0;
+  std::size_t cut_ = 0;
+  std::size_t tokens_ = 0;
+  const InputSource* source_ = nullptr;  // for the time left
+  std::chrono::steady_clock::time_point begin_;
+  std::chrono::steady_clock::time_point shown_;
+};
+
+/// Opens `-o`, which fails at once where it cannot be written; it is removed when the program is interrupted.
+std::unique_ptr<OutputStream> open_output(const Options& options);
+
+/// Whether a bad input ends the run.
+bool stops_at_bad(const Options& options);
+
+/// Tokens that a micro-batch holds at most.
+std::size_t batch_tokens(const Encoder& encoder);
+
+/// Runs all inputs through the work into any sink.
+void run_pipeline(const Options& options, const ModelWork& work, InputSource& source, RecordSink& sink);
+
+/// The same into a file or standard output. Returns the exit code.
+int run_records(const Options& options, const ModelWork& work, OutputSink& sink, Log& log);
+
+/// The whole way of a command whose records come from the encoder: embed, encode, attention.
+int run_encoding(const Options& options, RecordKind kind, Log& log);
+
+}  // namespace mha::cli

@@ -1,0 +1,88 @@
+#include "cli/source.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/command.hpp"
+#include "cli/log.hpp"
+#include "mha/core/error.hpp"
+
+namespace mha::cli {
+namespace {
+
+// The result's own keys: an input cannot bring its own.
+const std::vector<std::string> kResultKeys = {
+    "index",     "id",       "text",      "text_pair",         "tokens",        "input_ids",  "token_type_ids", "special_tokens_mask",
+    "offsets",   "truncated", "embedding", "last_hidden_state", "hidden_states", "attentions", "layers",         "heads",
+    "similarity", "error",    "window",    "find",              "edges",         "stats",      "rollout"};
+
+TextReader open_reader(const Options& options) {
+  const InputOptions& input = options.input;
+  TextReaderOptions reader;
+  reader.format = input.format;
+  reader.text_key = input.text_key;
+  reader.pair_key = input.pair_key;
+  reader.id_key = input.id_key;
+  reader.pass_through = input.pass_through;
+  reader.reserved_keys = kResultKeys;
+  reader.replace_invalid = input.on_error == OnError::replace;
+  if (!input.texts.empty()) return TextReader::from_arguments(input.texts, input.pair, reader);
+  if (!input.files.empty()) return TextReader::from_files(input.files, reader);
+  if (isatty(STDIN_FILENO) != 0) {
+    const std::string name(options.command->name);
+    throw_usage(name + ": expected TEXT, --input FILE or a pipe on standard input, got a terminal\nUsage: mha-cli " + name +
+                " [OPTION]… TEXT…; see 'mha-cli " + name + " --help'");
+  }
+  return TextReader::from_files({"-"}, reader);
+}
+
+}  // namespace
+
+InputSource::InputSource(const Options& options, Log& log)
+    : options_(options.input), log_(log), reader_(open_reader(options)) {}
+
+bool InputSource::read() {
+  do {
+    if (!reader_.next(input_)) {
+      end_ = true;
+      return false;
+    }
+  } while (input_.index % options_.shards != options_.shard);
+  return true;
+}
+
+bool InputSource::ready() {
+  while (!waiting_ && !end_ && reader_.ready()) {
+    if (!reader_.next(input_)) {
+      end_ = true;
+    } else {
+      waiting_ = input_.index % options_.shards == options_.shard;
+    }
+  }
+  return waiting_ || end_;
+}
+
+bool InputSource::next(Record& record) {
+  if (!std::exchange(waiting_, false) && (end_ || !read())) return false;
+  record.index = input_.index;
+  record.id.swap(input_.id_json);
+  record.text.swap(input_.text);
+  record.text_pair.swap(input_.text_pair);
+  record.extra.swap(input_.extra_json);
+  record.error.swap(input_.error);
+  record.place = input_.place();
+  if (input_.replaced) log_.warning(record.place + ": invalid UTF-8 replaced by U+FFFD");
+  return true;
+}
+
+bool reads_json_lines(const InputOptions& input) {
+  if (!input.texts.empty()) return false;
+  if (input.format != InputFormat::automatic) return input.format == InputFormat::jsonl;
+  return std::any_of(input.files.begin(), input.files.end(), [](const std::string& file) {
+    return file.ends_with(".jsonl") || file.ends_with(".ndjson");
+  });
+}
+
+}  // namespace mha::cli

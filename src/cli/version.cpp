@@ -1,0 +1,22 @@
+#include <string>
+
+#include "cli/help.hpp"
+#include "cli/machine.hpp"
+#include "mha/ops/backend.hpp"
+
+namespace mha::cli {
+
+std::string version_text() {
+  std::string text = "mha-cli " MHA_VERSION " (" MHA_COMMIT ")\n";
+  for (const std::string& name : backend_names()) {
+    text += "backend " + name + ": " + backend_named(name).description() + '\n';
+  }
+  const Backend& chosen = backend_named("auto");
+  text += "auto: backend " + std::string(chosen.name()) + ", dtype " + std::string(name_of(chosen.exact_precision())) + '\n';
+  text += "cpu: " + cpu_name() + '\n';
+  text += "cpu features:";
+  for (const std::string& feature : cpu_features()) text += ' ' + feature;
+  return text + '\n';
+}
+
+}  // namespace mha::cli

@@ -1,0 +1,157 @@
+// One head of attention over blocks of queries, for any kind of product.
+#if defined(MHA_OPS_ATTENTION_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef MHA_OPS_ATTENTION_INL_HPP
+#undef MHA_OPS_ATTENTION_INL_HPP
+#else
+#define MHA_OPS_ATTENTION_INL_HPP
+#endif
+
+#include <algorithm>
+#include <limits>
+
+#include "ops/attention.hpp"
+#include "ops/math-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace mha {
+namespace HWY_NAMESPACE {
+
+/// One query's scores: e^(x − max) in place; returns the sum.
+HWY_INLINE float ExpOfRow(float* x, std::size_t count) {
+  const F32 d;
+  const std::size_t lanes = hn::Lanes(d);
+  const V32 lowest = hn::Set(d, hwy::LowestValue<float>());
+  V32 top = lowest;
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) top = hn::Max(top, hn::LoadU(d, x + i));
+  if (i < count) top = hn::Max(top, hn::IfThenElse(hn::FirstN(d, count - i), LoadRest(d, x + i, count - i), lowest));
+  const V32 max = hn::Set(d, LaneMax(d, top));
+  V32 sum = hn::Zero(d);
+  i = 0;
+  for (; i + kWide * lanes <= count; i += kWide * lanes) {
+    const Wide e = Exp(WideF32(), Sub(LoadWide(x + i), Set(WideF32(), hn::GetLane(max))));
+    StoreWide(e, x + i);
+    sum = hn::Add(sum, hn::Add(hn::Add(e.v[0], e.v[1]), hn::Add(e.v[2], e.v[3])));
+  }
+  for (; i + lanes <= count; i += lanes) {
+    const V32 e = Exp(d, hn::Sub(hn::LoadU(d, x + i), max));
+    hn::StoreU(e, d, x + i);
+    sum = hn::Add(sum, e);
+  }
+  if (i < count) {
+    const std::size_t rest = count - i;
+    const V32 e = hn::IfThenElseZero(hn::FirstN(d, rest), Exp(d, hn::Sub(LoadRest(d, x + i, rest), max)));
+    StoreRest(d, e, x + i, rest);
+    sum = hn::Add(sum, e);
+  }
+  return LaneSum(d, sum);
+}
+
+HWY_INLINE void ScaleInto(float factor, const float* x, float* y, std::size_t count) {
+  const F32 d;
+  const V32 f = hn::Set(d, factor);
+  Transform(d, y, count, [&](auto load, std::size_t i) { return hn::Mul(f, load(x + i)); });
+}
+
+/// Rows of one head of one input.
+struct HeadRows {
+  ConstMatrix query, key, value;
+  Matrix context;
+};
+
+HWY_INLINE HeadRows RowsOfHead(const AttentionCall& call, std::size_t input, std::size_t head) {
+  const std::size_t row = call.row_begin[input];
+  const std::size_t tokens = call.row_begin[input + 1] - row;
+  const std::size_t kv_head = head / (call.n_heads / call.n_kv_heads);
+  return {call.query.rows_of(row, tokens).cols_of(head * call.d_head, call.d_head),
+          call.key.rows_of(row, tokens).cols_of(kv_head * call.d_head, call.d_head),
+          call.value.rows_of(row, tokens).cols_of(kv_head * call.d_head, call.d_head),
+          call.context.rows_of(row, tokens).cols_of(head * call.d_head, call.d_head)};
+}
+
+/// One head of one input. `Products` is made for the head's keys and values, and has
+///   kQueries                  queries a block
+///   kKeyUnit                  keys are seen in whole units from a multiple of it
+///   scores(first, queries, begin, end)    q·k of the block for keys [begin, end) into score_row(r) + begin
+///   context(first, queries, begin, end, inverse_sums)   Σ score·v over the keys, times inverse_sums[r], written out
+///   score_row(r)              scores of query r of the block, by key; aligned
+/// What a query sees and the order of its sums depend on its input alone, and not on what is captured.
+template <class Products>
+HWY_INLINE void AttendHead(const AttentionCall& call, std::size_t input, std::size_t head, const Products& products) {
+  const std::size_t row = call.row_begin[input];
+  const std::size_t tokens = call.row_begin[input + 1] - row;
+  const bool ablated = !call.ablated.empty() && call.ablated[head] != 0;
+  const bool captured = captures_head(call, head);
+  float inverse_sums[Products::kQueries];
+
+  for (std::size_t first = 0; first < tokens; first += Products::kQueries) {
+    const std::size_t queries = std::min(Products::kQueries, tokens - first);
+    // Keys that some query of the block sees.
+    std::size_t seen_begin = 0;
+    std::size_t seen_end = tokens;
+    if (call.window > 0) {
+      seen_begin = first > call.window ? (first - call.window) / Products::kKeyUnit * Products::kKeyUnit : 0;
+      seen_end = std::min(tokens, first + queries + call.window);
+    }
+    // A bias is added to whole rows, and a capture shows them.
+    const bool whole = call.bias != nullptr || captured;
+    const std::size_t begin = whole ? 0 : seen_begin;
+    const std::size_t end = whole ? tokens : seen_end;
+    products.scores(first, queries, begin, end);
+    if (captured && call.scores != nullptr) {
+      for_each_capture(call, head, [&](std::size_t place) {
+        float* map = call.scores + call.capture_begin[input] + place * tokens * tokens;
+        for (std::size_t r = 0; r < queries; ++r) std::copy_n(products.score_row(r), tokens, map + (first + r) * tokens);
+      });
+    }
+    for (std::size_t r = 0; r < queries; ++r) {
+      float* line = products.score_row(r) + begin;
+      ScaleInto(call.scale, line, line, end - begin);
+    }
+    if (call.bias != nullptr) {
+      const auto stride = static_cast<std::size_t>(products.score_row(1) - products.score_row(0));
+      call.bias->add(row, head, first, queries, tokens, products.score_row(0), stride);
+    }
+    for (std::size_t r = 0; r < queries; ++r) {
+      float* line = products.score_row(r);
+      const std::size_t place = first + r;
+      std::size_t from = begin;
+      std::size_t to = end;
+      if (call.window > 0) {
+        from = std::max(from, place > call.window ? place - call.window : 0);
+        to = std::min(to, place + call.window + 1);
+      }
+      if (captured && call.scaled != nullptr) {
+        for_each_capture(call, head, [&](std::size_t index) {
+          float* target = call.scaled + call.capture_begin[input] + (index * tokens + place) * tokens;
+          std::fill_n(target, tokens, -std::numeric_limits<float>::infinity());
+          std::copy(line + from, line + to, target + from);
+        });
+      }
+      std::fill(line + begin, line + from, 0.0F);
+      std::fill(line + to, line + end, 0.0F);
+      inverse_sums[r] = 1.0F / ExpOfRow(line + from, to - from);
+      if (captured && call.probs != nullptr) {
+        for_each_capture(call, head, [&](std::size_t index) {
+          float* target = call.probs + call.capture_begin[input] + (index * tokens + place) * tokens;
+          ScaleInto(inverse_sums[r], line, target, tokens);
+        });
+      }
+    }
+    if (!ablated) products.context(first, queries, seen_begin, seen_end, inverse_sums);
+  }
+}
+
+/// What an ablated head leaves behind; true when nothing else is wanted of it.
+HWY_INLINE bool ClearAblated(const AttentionCall& call, std::size_t input, std::size_t head) {
+  if (call.ablated.empty() || call.ablated[head] == 0) return false;
+  const Matrix context = RowsOfHead(call, input, head).context;
+  for (std::size_t t = 0; t < context.rows; ++t) std::fill_n(context.row(t), context.cols, 0.0F);
+  return !captures_head(call, head);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mha
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,244 @@
+// Tiles (Intel SDM vol. 1, ch. 18): eight registers of 16 rows of 64 bytes. Four hold sums of 32 rows × 32 columns, two hold
+// rows of the input, two hold weights, whose row is one pair of input columns (bf16; a quadruple in int8) for 16
+// outputs. Compiled for AVX-512 with AMX only.
+#if defined(MHA_OPS_NATIVE_TILES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef MHA_OPS_NATIVE_TILES_INL_HPP
+#undef MHA_OPS_NATIVE_TILES_INL_HPP
+#else
+#define MHA_OPS_NATIVE_TILES_INL_HPP
+#endif
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "ops/backend/native/engine.hpp"
+
+#if HWY_TARGET == HWY_AVX3
+
+HWY_BEFORE_NAMESPACE();
+#pragma GCC push_options
+#pragma GCC target("avx512bf16,amx-tile,amx-bf16,amx-int8")
+namespace mha {
+namespace HWY_NAMESPACE {
+
+constexpr std::size_t kTileRows = 16;
+constexpr std::size_t kTileBytes = 1024;
+constexpr std::size_t kTileRow = 64;
+constexpr std::size_t kPanel = 2 * kTileRows;
+constexpr std::size_t kBlock = 2 * kTileRows;
+
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t column_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+};
+
+/// Keeps the compiler from moving loads and stores across tile instructions; costs nothing at run time.
+HWY_INLINE void MemoryBarrier() { asm volatile("" ::: "memory"); }
+
+inline void BeginTiles() {
+  TileConfig config;
+  for (std::size_t tile = 0; tile < 8; ++tile) {
+    config.column_bytes[tile] = kTileRow;
+    config.rows[tile] = kTileRows;
+  }
+  // GCC's tile intrinsics do not say what memory they touch.
+  MemoryBarrier();
+  _tile_loadconfig(&config);
+}
+
+inline void EndTiles() { _tile_release(); }
+
+/// Loads the four tiles of sums, or clears them.
+template <bool Two>
+HWY_INLINE void OpenSums(const void* sums, std::size_t stride, bool accumulate) {
+  MemoryBarrier();
+  const auto* bytes = static_cast<const std::byte*>(sums);
+  if (accumulate) {
+    _tile_loadd(0, bytes, stride);
+    _tile_loadd(1, bytes + kTileRow, stride);
+    if (Two) {
+      _tile_loadd(2, bytes + kTileRows * stride, stride);
+      _tile_loadd(3, bytes + kTileRows * stride + kTileRow, stride);
+    }
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    if (Two) {
+      _tile_zero(2);
+      _tile_zero(3);
+    }
+  }
+}
+
+template <bool Two>
+HWY_INLINE void CloseSums(void* sums, std::size_t stride) {
+  auto* bytes = static_cast<std::byte*>(sums);
+  _tile_stored(0, bytes, stride);
+  _tile_stored(1, bytes + kTileRow, stride);
+  if (Two) {
+    _tile_stored(2, bytes + kTileRows * stride, stride);
+    _tile_stored(3, bytes + kTileRows * stride + kTileRow, stride);
+  }
+  MemoryBarrier();
+}
+
+template <bool Two>
+HWY_INLINE void LoadRows(const std::byte* tiles) {
+  _tile_loadd(4, tiles, kTileRow);
+  if (Two) _tile_loadd(5, tiles + kTileBytes, kTileRow);
+}
+
+HWY_INLINE void LoadWeights(const std::byte* tiles) {
+  _tile_loadd(6, tiles, kTileRow);
+  _tile_loadd(7, tiles + kTileBytes, kTileRow);
+}
+
+template <bool Two>
+HWY_INLINE void AddProducts() {
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_dpbf16ps(1, 4, 7);
+  if (Two) {
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+}
+
+/// Bytes of one step of a panel, or of a block of rows, with its parts side by side: [part][2 tiles]. Everything that a
+/// product reads is one run of memory, which the hardware fetches ahead.
+template <std::size_t Parts>
+constexpr std::size_t kPartsBytes = Parts * 2 * kTileBytes;
+
+/// The products of one step. The order of an element's products is the same whether one or two tiles of rows take part:
+/// small parts first.
+template <std::size_t Parts, bool Two>
+HWY_INLINE void MultiplyStep(const std::byte* rows, const std::byte* weights) {
+  constexpr std::size_t kPart = 2 * kTileBytes;
+  if constexpr (Parts == 1) {
+    LoadRows<Two>(rows);
+    LoadWeights(weights);
+    AddProducts<Two>();
+  } else if constexpr (Parts == 2) {
+    LoadRows<Two>(rows + kPart);
+    LoadWeights(weights);
+    AddProducts<Two>();  // low · high
+    LoadRows<Two>(rows);
+    AddProducts<Two>();  // high · high
+    LoadWeights(weights + kPart);
+    AddProducts<Two>();  // high · low
+  } else {
+    LoadRows<Two>(rows + 2 * kPart);
+    LoadWeights(weights);
+    AddProducts<Two>();  // low · high
+    LoadRows<Two>(rows + kPart);
+    AddProducts<Two>();  // middle · high
+    LoadWeights(weights + kPart);
+    AddProducts<Two>();  // middle · middle
+    LoadRows<Two>(rows);
+    AddProducts<Two>();  // high · middle
+    LoadWeights(weights + 2 * kPart);
+    AddProducts<Two>();  // high · low
+    LoadWeights(weights);
+    AddProducts<Two>();  // high · high
+  }
+}
+
+/// Asks for a share of memory into the second-level cache.
+HWY_INLINE void Prefetch(const std::byte* from, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += kTileRow) {
+    _mm_prefetch(reinterpret_cast<const char*>(from + at), _MM_HINT_T1);
+  }
+}
+
+/// One block of sums from rows and weights [steps][parts][2 tiles].
+template <std::size_t Parts, bool Two>
+HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
+                              std::size_t sums_stride, bool accumulate, native::Ahead ahead) {
+  OpenSums<Two>(sums, sums_stride, accumulate);
+  // A few lines a step: many at once would hold up the tile loads.
+  const std::size_t share = (ahead.bytes / steps + kTileRow - 1) / kTileRow * kTileRow;
+  for (std::size_t s = 0; s < steps; ++s, rows += kPartsBytes<Parts>, weights += kPartsBytes<Parts>) {
+    MultiplyStep<Parts, Two>(rows, weights);
+    const std::size_t bytes = std::min(share, ahead.bytes);
+    Prefetch(ahead.from, bytes);
+    ahead.from += bytes;
+    ahead.bytes -= bytes;
+  }
+  CloseSums<Two>(sums, sums_stride);
+}
+
+template <std::size_t Parts>
+void MultiplyBlock(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums, std::size_t sums_stride,
+                   bool accumulate, std::size_t count, native::Ahead ahead) {
+  if (count > kTileRows) {
+    MultiplyTiles<Parts, true>(rows, weights, steps, sums, sums_stride, accumulate, ahead);
+  } else {
+    MultiplyTiles<Parts, false>(rows, weights, steps, sums, sums_stride, accumulate, ahead);
+  }
+}
+
+/// Where element (row, column) of the first part lies in a tiled operand; the other parts follow 2 tiles apart each.
+template <std::size_t Parts>
+HWY_INLINE std::byte* TiledAt(const native::Operand& operand, std::size_t row, std::size_t column) {
+  constexpr std::size_t kColumns = kTileRow / sizeof(std::uint16_t);
+  return operand.data + row / kBlock * operand.stride + column / kColumns * kPartsBytes<Parts> +
+         row % kBlock * kTileRow + column % kColumns * sizeof(std::uint16_t);
+}
+
+/// Round x to bfloat16 and leave the rest in x.
+HWY_INLINE __m256i SplitOff(__m512& x) {
+  const __m256i part = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x));
+  x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(part), 16)));
+  return part;
+}
+
+template <std::size_t Parts>
+HWY_INLINE void StoreParts(__m512 x, std::byte* to) {
+  constexpr std::size_t kPart = 2 * kTileBytes;
+  for (std::size_t p = 0; p + 1 < Parts; ++p) _mm256_store_si256(reinterpret_cast<__m256i*>(to + p * kPart), SplitOff(x));
+  const __m256i last = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x));
+  _mm256_store_si256(reinterpret_cast<__m256i*>(to + (Parts - 1) * kPart), last);
+}
+
+template <std::size_t Parts>
+void ConvertRows(ConstMatrix x, const native::Operand& operand, std::size_t cols) {
+  constexpr std::size_t kLanes = 16;
+  constexpr std::size_t kStep = 2 * kLanes;
+  const std::size_t whole = x.cols / kStep * kStep;
+  // Step by step within a block of rows: the tiles of a step are one run of memory.
+  for (std::size_t first = 0; first < x.rows; first += kBlock) {
+    const std::size_t rows = std::min(kBlock, x.rows - first);
+    std::byte* to = TiledAt<Parts>(operand, first, 0);
+    std::size_t c = 0;
+    for (; c < whole; c += kStep, to += kPartsBytes<Parts>) {
+      for (std::size_t r = 0; r < rows; ++r) {
+        const float* from = x.row(first + r) + c;
+        StoreParts<Parts>(_mm512_loadu_ps(from), to + r * kTileRow);
+        StoreParts<Parts>(_mm512_loadu_ps(from + kLanes), to + r * kTileRow + kTileRow / 2);
+      }
+    }
+    for (; c < cols; c += kLanes) {
+      const std::size_t left = x.cols > c ? x.cols - c : 0;
+      const auto mask = static_cast<__mmask16>(left >= kLanes ? 0xFFFFU : (1U << left) - 1U);
+      for (std::size_t r = 0; r < rows; ++r) {
+        StoreParts<Parts>(_mm512_maskz_loadu_ps(mask, x.row(first + r) + c), TiledAt<Parts>(operand, first + r, c));
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mha
+#pragma GCC pop_options
+HWY_AFTER_NAMESPACE();
+
+#endif
+#endif

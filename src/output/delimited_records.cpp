@@ -1,0 +1,257 @@
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mha/output/records.hpp"
+#include "output/json_values.hpp"
+
+namespace mha {
+namespace {
+
+/// How fields are kept apart: RFC 4180 quoting, or the backslash escapes of TSV.
+struct Dialect {
+  char separator;
+  void (*append_field)(std::string& out, std::string_view field);
+};
+
+void append_quoted(std::string& out, std::string_view field) {
+  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
+    out += field;
+    return;
+  }
+  out += '"';
+  for (const char c : field) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+void append_backslashed(std::string& out, std::string_view field) {
+  for (const char c : field) {
+    switch (c) {
+      case '\t': out += "\\t"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\\': out += "\\\\"; break;
+      default: out += c;
+    }
+  }
+}
+
+constexpr Dialect kCsv{',', append_quoted};
+constexpr Dialect kTsv{'\t', append_backslashed};
+
+/// One row under construction.
+class Row {
+ public:
+  Row(std::string& out, const Dialect& dialect) : out_(out), dialect_(dialect) {}
+
+  Row& text(std::string_view field) {
+    next();
+    dialect_.append_field(out_, field);
+    return *this;
+  }
+  template <class Integer>
+  Row& integer(Integer value) {
+    next();
+    append_number(out_, value);
+    return *this;
+  }
+  Row& number(float value, std::optional<int> digits) {
+    next();
+    append_number(out_, value, digits);
+    return *this;
+  }
+  void end() { out_ += '\n'; }
+
+ private:
+  void next() {
+    if (!std::exchange(first_, false)) out_ += dialect_.separator;
+  }
+
+  std::string& out_;
+  const Dialect& dialect_;
+  bool first_ = true;
+};
+
+// A JSON id as a field: a string without its quotes and escapes where it has none of the latter, all else as it stands.
+std::string_view id_field(std::string_view id) {
+  const bool plain_string = id.size() >= 2 && id.front() == '"' && id.find('\\') == std::string_view::npos;
+  return plain_string ? id.substr(1, id.size() - 2) : id;
+}
+
+class DelimitedFormatter : public RecordFormatter {
+ public:
+  DelimitedFormatter(RecordSchema schema, const Dialect& dialect) : schema_(std::move(schema)), dialect_(dialect) {}
+
+  void begin(OutputStream& out) override {
+    std::string header;
+    Row row(header, dialect_);
+    row.text("index");
+    if (has_ids()) row.text("id");
+    for (const std::string& column : columns()) row.text(column);
+    if (schema_.errors) row.text("error");
+    row.end();
+    out.write(header);
+  }
+
+  void render(const Record& record, std::string& out) const override {
+    if (record.bad()) return render_error(record, out);
+    switch (schema_.kind) {
+      case RecordKind::embed: return render_embedding(record, out);
+      case RecordKind::encode: return render_states(record, out);
+      case RecordKind::tokenize: return render_tokens(record, out);
+      case RecordKind::attention: return render_attention(record, out);
+      case RecordKind::similarity: return render_similarity(record, out);
+      case RecordKind::decode: return finish(start(record, out).text(record.text));
+    }
+  }
+
+ private:
+  bool has_ids() const { return schema_.ids && schema_.kind != RecordKind::attention; }
+
+  std::vector<std::string> columns() const {
+    std::vector<std::string> names;
+    const auto add_numbered = [&](char letter, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) names.push_back(letter + std::to_string(i));
+    };
+    switch (schema_.kind) {
+      case RecordKind::embed:
+        if (schema_.parts.text) names.emplace_back("text");
+        if (schema_.parts.embedding) add_numbered('e', schema_.embedding_width);
+        break;
+      case RecordKind::encode:
+        names = {"position", "token", "input_id", "begin", "end"};
+        if (schema_.parts.last_hidden_state) add_numbered('v', schema_.d_model);
+        break;
+      case RecordKind::tokenize:
+        names = {"position", "token", "input_id", "type_id", "begin", "end", "special"};
+        break;
+      case RecordKind::attention:
+        names = {"layer", "head", "query", "query_token", "key", "key_token", "weight"};
+        break;
+      case RecordKind::similarity:
+        if (schema_.similarity_matrix) {
+          add_numbered('s', schema_.similarity_columns);
+        } else {
+          names = {"similarity"};
+        }
+        break;
+      case RecordKind::decode:
+        names = {"text"};
+        break;
+    }
+    return names;
+  }
+
+  Row start(const Record& record, std::string& out) const {
+    Row row(out, dialect_);
+    row.integer(record.index);
+    if (has_ids()) row.text(id_field(record.id));
+    return row;
+  }
+
+  void finish(Row& row) const {
+    if (schema_.errors) row.text("");
+    row.end();
+  }
+
+  void render_error(const Record& record, std::string& out) const {
+    Row row = start(record, out);
+    for (std::size_t i = columns().size(); i > 0; --i) row.text("");
+    row.text(record.error).end();
+  }
+
+  void render_embedding(const Record& record, std::string& out) const {
+    Row row = start(record, out);
+    if (schema_.parts.text) row.text(record.text);
+    if (schema_.parts.embedding) {
+      for (const float value : record.embedding) row.number(value, schema_.digits);
+    }
+    finish(row);
+  }
+
+  void render_states(const Record& record, std::string& out) const {
+    const std::vector<Span> offsets = offsets_in(record, schema_.offsets);
+    for (std::size_t i = 0; i < record.tokens(); ++i) {
+      Row row = start(record, out);
+      row.integer(i).text(token(record, i)).integer(record.encoding.input_ids[i]);
+      row.integer(std::size_t{offsets[i].begin}).integer(std::size_t{offsets[i].end});
+      if (schema_.parts.last_hidden_state) {
+        const float* state = record.last_hidden_state.data() + i * record.d_model;
+        for (std::size_t k = 0; k < record.d_model; ++k) row.number(state[k], schema_.digits);
+      }
+      finish(row);
+    }
+  }
+
+  void render_tokens(const Record& record, std::string& out) const {
+    const std::vector<Span> offsets = offsets_in(record, schema_.offsets);
+    const Encoding& encoding = record.encoding;
+    for (std::size_t i = 0; i < record.tokens(); ++i) {
+      Row row = start(record, out);
+      row.integer(i).text(token(record, i)).integer(encoding.input_ids[i]).integer(encoding.token_type_ids[i]);
+      row.integer(std::size_t{offsets[i].begin}).integer(std::size_t{offsets[i].end});
+      finish(row.integer(std::int32_t{encoding.special_tokens_mask[i]}));
+    }
+  }
+
+  void render_attention(const Record& record, std::string& out) const {
+    const std::size_t tokens = record.tokens();
+    const float* weight = record.attentions.data();
+    for (const std::size_t layer : schema_.layers) {
+      for (const std::size_t head : schema_.heads) {
+        for (std::size_t query = 0; query < tokens; ++query) {
+          for (std::size_t key = 0; key < tokens; ++key) {
+            Row row = start(record, out);
+            row.integer(layer).integer(head).integer(query).text(token(record, query));
+            finish(row.integer(key).text(token(record, key)).number(*weight++, schema_.digits));
+          }
+        }
+      }
+    }
+  }
+
+  void render_similarity(const Record& record, std::string& out) const {
+    Row row = start(record, out);
+    for (const float value : record.similarity) row.number(value, schema_.digits);
+    finish(row);
+  }
+
+  std::string_view token(const Record& record, std::size_t position) const {
+    return schema_.tokenizer->token(record.encoding.input_ids[position]);
+  }
+
+  RecordSchema schema_;
+  const Dialect& dialect_;
+};
+
+class IdsFormatter : public RecordFormatter {
+ public:
+  void render(const Record& record, std::string& out) const override {
+    bool first = true;
+    for (const std::int32_t id : record.encoding.input_ids) {
+      if (!std::exchange(first, false)) out += ' ';
+      append_number(out, id);
+    }
+    out += '\n';
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<RecordFormatter> csv_formatter(RecordSchema schema) {
+  return std::make_unique<DelimitedFormatter>(std::move(schema), kCsv);
+}
+
+std::unique_ptr<RecordFormatter> tsv_formatter(RecordSchema schema) {
+  return std::make_unique<DelimitedFormatter>(std::move(schema), kTsv);
+}
+
+std::unique_ptr<RecordFormatter> ids_formatter() { return std::make_unique<IdsFormatter>(); }
+
+}  // namespace mha

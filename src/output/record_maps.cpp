@@ -1,0 +1,50 @@
+#include "output/record_maps.hpp"
+
+#include <string>
+
+#include "mha/core/utf8.hpp"
+
+namespace mha {
+namespace {
+
+std::string piece(const Record& record, const RecordSchema& schema, std::size_t position) {
+  return utf8::replace_invalid(schema.tokenizer->token(record.encoding.input_ids[position]));
+}
+
+}  // namespace
+
+std::string surface(const Record& record, const RecordSchema& schema, std::size_t position) {
+  const Encoding& encoding = record.encoding;
+  if (encoding.special_tokens_mask[position] != 0) return piece(record, schema, position);
+  const Span span = encoding.offsets[position];
+  if (encoding.sequence_ids[position] == 1) return record.text_pair->substr(span.begin, span.end - span.begin);
+  const std::size_t prompt = record.prompt.size();
+  std::string text;
+  if (span.begin < prompt) text = record.prompt.substr(span.begin, span.end - span.begin);
+  if (span.end > prompt) {
+    const std::size_t begin = span.begin > prompt ? span.begin - prompt : 0;
+    text += record.text.substr(begin, span.end - prompt - begin);
+  }
+  return text;
+}
+
+AttentionMaps attention_maps(const Record& record, const RecordSchema& schema) {
+  AttentionMaps maps;
+  maps.layers = schema.layers;
+  maps.heads = schema.heads;
+  maps.layer_count = schema.layers.size();
+  maps.head_count = schema.heads.size();
+  maps.weights = record.attentions;
+  for (std::size_t i = 0; i < record.tokens(); ++i) {
+    MapLabel label;
+    label.text = surface(record, schema, i);
+    label.piece = piece(record, schema, i);
+    label.special = record.encoding.special_tokens_mask[i] != 0;
+    label.sequence = record.encoding.sequence_ids[i];
+    label.word = record.encoding.word_ids[i];
+    maps.labels.push_back(std::move(label));
+  }
+  return maps;
+}
+
+}  // namespace mha

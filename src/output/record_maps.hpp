@@ -1,0 +1,14 @@
+#pragma once
+
+#include "mha/analysis/attention_maps.hpp"
+#include "mha/output/records.hpp"
+
+namespace mha {
+
+/// The attention weights of a record with what its tokens are called.
+AttentionMaps attention_maps(const Record& record, const RecordSchema& schema);
+
+/// What the offsets of token `position` cut out of the input; the vocabulary entry for added specials.
+std::string surface(const Record& record, const RecordSchema& schema, std::size_t position);
+
+}  // namespace mha

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mha {
+
+enum class Align { left, right };
+
+/// Columns for a terminal, two blanks apart. Cells are escaped for a terminal and cut with `…` where the table would be
+/// wider than asked; left-aligned (text) columns give way first.
+class TextTable {
+ public:
+  struct Column {
+    std::string title;
+    Align align = Align::left;
+  };
+
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// One cell a column.
+  void add(std::vector<std::string> cells);
+  /// Appends the title row (unless every title is empty) and all rows, no line wider than `columns`.
+  void append_to(std::string& out, std::size_t columns) const;
+
+ private:
+  std::vector<std::size_t> widths(std::size_t columns) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace mha

@@ -1,0 +1,146 @@
+#include "mha/pipeline/model_worker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "mha/core/error.hpp"
+
+namespace mha {
+namespace {
+
+// Tokens of the prompt with the specials before it: what `include_prompt: false` leaves out of pooling
+// (sentence-transformers 5, Transformer._get_prompt_length: the prompt's own encoding without its last special).
+std::size_t prompt_tokens(const ModelWork& work) {
+  if (work.prompt.empty() || work.sentence.include_prompt) return 0;
+  TokenizerScratch scratch;
+  Encoding encoding;
+  EncodeOptions options;
+  options.add_special_tokens = work.encode.add_special_tokens;
+  options.plain_specials = work.encode.plain_specials;
+  work.tokenizer->encode(work.prompt, std::nullopt, options, scratch, encoding);
+  const bool ends_special = encoding.size() > 0 && encoding.special_tokens_mask.back() != 0;
+  return encoding.size() - (ends_special ? 1 : 0);
+}
+
+class ModelWorker : public RecordWorker {
+ public:
+  ModelWorker(const ModelWork& work, std::size_t prompt_length, Executor* executor)
+      : work_(work), prompt_length_(prompt_length), workspace_(executor) {
+    const auto& pooling = work.sentence.pooling;
+    needs_pooler_ = work.parts.embedding && std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) != pooling.end();
+    if (work.encoder == nullptr) return;
+    const ModelConfig& config = work.encoder->config();
+    const std::size_t heads = work.wanted.attention_heads.empty() ? config.n_heads : work.wanted.attention_heads.size();
+    maps_ = work.parts.attentions ? work.wanted.attention_layers.size() * heads : 0;
+    rows_ = (work.parts.last_hidden_state ? 1 : 0) + (work.parts.hidden_states ? config.n_layers + 1 : 0);
+  }
+
+  void prepare(Record& record) override {
+    record.prompt = work_.prompt;
+    std::string_view text = record.text;
+    if (!work_.prompt.empty()) text = (joined_ = work_.prompt) += record.text;
+    const auto pair = record.text_pair ? std::optional<std::string_view>(*record.text_pair) : std::nullopt;
+    work_.tokenizer->encode(text, pair, work_.encode, scratch_, record.encoding);
+    if (work_.refuse_long && record.encoding.truncated()) {
+      throw_input("too long: expected at most " + std::to_string(*work_.encode.max_length) + " tokens, got " +
+                  std::to_string(record.encoding.full_length) + "; --truncation head or tail cuts it");
+    }
+    if (record.tokens() == 0 && work_.parts.embedding) throw_input("no tokens to pool");
+  }
+
+  std::size_t floats(const Record& record) const override {
+    if (work_.encoder == nullptr) return 0;
+    const std::size_t tokens = record.tokens();
+    return rows_ * tokens * work_.encoder->config().d_model + maps_ * tokens * tokens;
+  }
+
+  void encode(std::span<Record* const> batch) override {
+    if (work_.encoder == nullptr) return;
+    const std::size_t d_model = work_.encoder->config().d_model;
+    ids_.clear();
+    types_.clear();
+    row_begin_.assign(1, 0);
+    for (Record* record : batch) {
+      record->d_model = d_model;
+      const Encoding& encoding = record->encoding;
+      if (encoding.size() == 0) continue;
+      ids_.insert(ids_.end(), encoding.input_ids.begin(), encoding.input_ids.end());
+      types_.insert(types_.end(), encoding.token_type_ids.begin(), encoding.token_type_ids.end());
+      row_begin_.push_back(ids_.size());
+    }
+    if (ids_.empty() || !needs_forward()) return;
+    const Batch inputs{ids_, types_, row_begin_};
+    const ConstMatrix hidden = work_.encoder->forward(inputs, workspace_, work_.wanted, captures() ? &captured_ : nullptr);
+    if (needs_pooler_) {
+      pooled_.resize(inputs.inputs() * d_model);
+      work_.encoder->pooler_output(inputs, hidden, {pooled_.data(), inputs.inputs(), d_model}, workspace_);
+    }
+    std::size_t input = 0;
+    for (Record* record : batch) {
+      if (record->tokens() > 0) fill(*record, inputs, input++, hidden);
+    }
+  }
+
+ private:
+  bool captures() const { return work_.parts.hidden_states || work_.parts.attentions; }
+  bool needs_forward() const {
+    return captures() || work_.parts.embedding || work_.parts.last_hidden_state;
+  }
+
+  void fill(Record& record, const Batch& inputs, std::size_t input, ConstMatrix hidden) {
+    const std::size_t begin = inputs.row_begin[input];
+    const std::size_t tokens = inputs.length(input);
+    if (work_.parts.last_hidden_state) {
+      const ConstMatrix rows = hidden.rows_of(begin, tokens);
+      for (std::size_t i = 0; i < tokens; ++i) {
+        record.last_hidden_state.insert(record.last_hidden_state.end(), rows.row(i), rows.row(i) + rows.cols);
+      }
+    }
+    if (work_.parts.hidden_states) {
+      for (const FloatBuffer& layer : captured_.hidden_states) {
+        const float* first = layer.data() + begin * record.d_model;
+        record.hidden_states.insert(record.hidden_states.end(), first, first + tokens * record.d_model);
+      }
+    }
+    if (work_.parts.attentions) {
+      for (const FloatBuffer& layer : captured_.attention_probs) {
+        const float* first = layer.data() + captured_.attention_begin[input];
+        const std::size_t size = captured_.attention_begin[input + 1] - captured_.attention_begin[input];
+        record.attentions.insert(record.attentions.end(), first, first + size);
+      }
+    }
+    if (!work_.parts.embedding) return;
+    const float* pooler = needs_pooler_ ? pooled_.data() + input * record.d_model : nullptr;
+    pool(work_.sentence, hidden.rows_of(begin, tokens), std::min(prompt_length_, tokens), pooler, work_.dims,
+         work_.normalize, work_.encoder->backend(), record.embedding);
+    if (!std::all_of(record.embedding.begin(), record.embedding.end(), [](float value) { return std::isfinite(value); })) {
+      throw_input("embedding: expected finite numbers, got NaN or infinity");
+    }
+  }
+
+  const ModelWork& work_;
+  std::size_t prompt_length_;
+  TokenizerScratch scratch_;
+  Workspace workspace_;
+  Captured captured_;
+  bool needs_pooler_ = false;
+  std::size_t maps_ = 0;  // attention maps of a record
+  std::size_t rows_ = 0;  // vectors a token
+  std::string joined_;
+  std::vector<std::int32_t> ids_;
+  std::vector<std::int32_t> types_;
+  std::vector<std::size_t> row_begin_;
+  std::vector<float> pooled_;
+};
+
+}  // namespace
+
+WorkerFactory model_workers(const ModelWork& work) {
+  return [&work, length = prompt_tokens(work)](Executor* executor) {
+    return std::make_unique<ModelWorker>(work, length, executor);
+  };
+}
+
+}  // namespace mha
