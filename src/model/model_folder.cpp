@@ -97,6 +97,9 @@ void open_folder(OpenedModel& model) {
     model.encoder_files = subfolder_files(model.files, model.sentence.transformer_folder);
     model.config_name = model.sentence.transformer_folder + "/" + kConfig;
   }
+}
+
+void read_folder_config(OpenedModel& model) {
   if (!model.encoder_files->has(kConfig)) {
     throw_model("model: " + model.encoder_files->place(kConfig) +
                 ": no such file; expected a model folder in the Hugging Face layout");
@@ -260,7 +263,10 @@ std::optional<std::size_t> tokenizer_max_length(const FileSet& files) {
   return length;
 }
 
-std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, const LoadOptions& options) {
+namespace {
+
+/// The files of a model and what its modules say; of an mha-json file also its config.
+std::shared_ptr<OpenedModel> open_files(const ModelLocation& location) {
   auto model = std::make_shared<OpenedModel>();
   model->location = location;
   model->files = files_of(location);
@@ -269,6 +275,14 @@ std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, con
   } else {
     open_folder(*model);
   }
+  return model;
+}
+
+}  // namespace
+
+std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, const LoadOptions& options) {
+  const auto model = open_files(location);
+  if (model->json == nullptr) read_folder_config(*model);
   check_sentence_widths(model->sentence, model->family.config.d_model, model->files->origin());
   add_decisions(model->decisions, model->family.decisions, model->files->place(model->config_name), model->config_name);
   model->decisions.insert(model->decisions.end(), model->sentence.decisions.begin(), model->sentence.decisions.end());
@@ -338,29 +352,22 @@ void bind_dense_modules(const OpenedModel& model, const WeightSource& source, Se
 }
 
 TokenizerOnly load_tokenizer(const ModelLocation& location, const LoadOptions& options) {
-  const auto files = files_of(location);
+  const auto model = open_files(location);
+  if (model->json == nullptr && model->encoder_files->has(kConfig)) {
+    try {
+      read_folder_config(*model);
+    } catch (const Error& error) {
+      // A tokenizer is of use without a model that runs here; only the position table's limit is then unknown.
+      model->notes.push_back(std::string(error.what()) +
+                             "; only the tokenizer is used, no position table limits its texts");
+    }
+  }
+  decide_max_length(*model, options);
   TokenizerOnly out;
-  OpenedModel model;
-  if (json_file_of(location, *files) || files->has(kConfig)) {
-    const auto opened = open_model(location, options);
-    out.tokenizer = open_tokenizer(*opened, options);
-    out.max_length = opened->max_length;
-    out.notes = opened->notes;
-    out.sentence = opened->sentence.config;
-    return out;
-  }
-  // A folder with a tokenizer alone: no position table limits the length.
-  model.location = location;
-  model.files = files;
-  model.sentence = read_sentence_modules(*files);
-  model.encoder_files = files;
-  if (!model.sentence.transformer_folder.empty()) {
-    model.encoder_files = subfolder_files(files, model.sentence.transformer_folder);
-  }
-  decide_max_length(model, options);
-  out.tokenizer = open_tokenizer(model, options);
-  out.max_length = model.max_length;
-  out.sentence = model.sentence.config;
+  out.tokenizer = open_tokenizer(*model, options);
+  out.max_length = model->max_length;
+  out.notes = model->notes;
+  out.sentence = model->sentence.config;
   return out;
 }
 
