@@ -58,17 +58,6 @@ HWY_EXPORT(ReadAll);
 
 namespace {
 
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.rfind("model name", 0) != 0) continue;
-    const std::size_t value = line.find(": ");
-    if (value != std::string::npos) return line.substr(value + 2);
-  }
-  return "unknown";
-}
-
 /// Largest of work/seconds over `runs` runs; `run` returns the work that it did.
 template <class Run>
 double best_rate(int runs, const Run& run) {
@@ -114,6 +103,17 @@ double engine_rate(const native::Engine* engine) {
 }
 
 }  // namespace
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const std::size_t value = line.find(": ");
+    if (value != std::string::npos) return line.substr(value + 2);
+  }
+  return "unknown";
+}
 
 Machine measure_machine() {
   constexpr double kGiga = 1e9;

@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -6,7 +8,6 @@
 
 #include "cli/commands/all.hpp"
 #include "cli/log.hpp"
-#include "cli/machine.hpp"
 #include "cli/models.hpp"
 #include "cli/plan.hpp"
 #include "cli/quality.hpp"
@@ -16,6 +17,7 @@
 #include "mha/core/error.hpp"
 #include "mha/core/json_text.hpp"
 #include "mha/core/numbers.hpp"
+#include "mha/ops/machine.hpp"
 #include "mha/pipeline/thread_pool.hpp"
 #include "output/text_table.hpp"
 
@@ -57,21 +59,21 @@ struct Quality {
   double least_cosine = 1;
 };
 
-/// What holds for the whole run.
-struct Machine {
+struct Report {
+  Machine machine;
   double load_ms = 0;
   double tokenizer_mb_s = 0;
   double peak_rss_mib = 0;
-  double fma_peak_gflops = 0;
-  double read_gb_s = 0;
-};
-
-struct Report {
-  Machine machine;
   std::vector<Point> points;
   EndToEnd files;
   Quality quality;
 };
+
+double peak_rss_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
 
 double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -289,7 +291,8 @@ std::vector<Shape> shapes(const Options& options, const Model& model) {
 }
 
 std::string json_of(const Options& options, const Model& model, const Report& report) {
-  const auto& [machine, points, files, quality] = report;
+  const auto& [machine, load_ms, tokenizer_mb_s, rss_mib, points, files, quality] = report;
+  const double peak_gflops = machine.fma_peak_gflops * static_cast<double>(thread_count(options));
   std::string common = ",\"threads\":" + std::to_string(thread_count(options));
   common += ",\"backend\":";
   append_json_string(common, model.encoder().backend().name());
@@ -302,7 +305,7 @@ std::string json_of(const Options& options, const Model& model, const Report& re
             common;
     text += ",\"runs\":" + std::to_string(point.runs) + ",\"min_ms\":" + rounded(point.min_ms, 4);
     text += ",\"median_ms\":" + rounded(point.median_ms, 4) + ",\"gflops\":" + rounded(point.gflops, 2);
-    text += ",\"peak_share\":" + rounded(point.gflops / machine.fma_peak_gflops, 4) + '}';
+    text += ",\"peak_share\":" + rounded(point.gflops / peak_gflops, 4) + '}';
   }
   if (text.size() > 1) text += ",\n";
   if (files.inputs > 0) {
@@ -318,29 +321,30 @@ std::string json_of(const Options& options, const Model& model, const Report& re
     text += ",\"mean_cosine\":" + rounded(quality.mean_cosine, 7);
     text += ",\"least_cosine\":" + rounded(quality.least_cosine, 7) + "},\n";
   }
-  text += "{\"load_ms\":" + rounded(machine.load_ms, 2) + ",\"tokenizer_mb_s\":" + rounded(machine.tokenizer_mb_s, 2);
-  text += ",\"peak_rss_mib\":" + rounded(machine.peak_rss_mib, 1) + ",\"cpu\":";
-  append_json_string(text, cpu_name());
+  text += "{\"load_ms\":" + rounded(load_ms, 2) + ",\"tokenizer_mb_s\":" + rounded(tokenizer_mb_s, 2);
+  text += ",\"peak_rss_mib\":" + rounded(rss_mib, 1) + ",\"cpu\":";
+  append_json_string(text, machine.cpu);
   text +=
       ",\"fma_peak_gflops\":" + rounded(machine.fma_peak_gflops, 1) + ",\"read_gb_s\":" + rounded(machine.read_gb_s, 1);
   return text + "}]\n";
 }
 
 std::string table_of(const Options& options, const Model& model, const Report& report) {
-  const auto& [machine, points, files, quality] = report;
+  const auto& [machine, load_ms, tokenizer_mb_s, rss_mib, points, files, quality] = report;
+  const double peak_gflops = machine.fma_peak_gflops * static_cast<double>(thread_count(options));
   const std::size_t columns = terminal_columns(STDOUT_FILENO);
   std::string text;
   TextTable facts({{""}, {""}});
   facts.add({"model", model.location().name});
-  facts.add({"cpu", cpu_name()});
+  facts.add({"cpu", machine.cpu + " (" + machine.features + ")"});
   facts.add({"threads", std::to_string(thread_count(options))});
   facts.add({"backend", model.encoder().backend().description()});
   facts.add({"dtype", std::string(name_of(model.encoder().precision()))});
   facts.add({"float32 peak", rounded(machine.fma_peak_gflops, 0) + " GFLOP/s (multiply-adds in registers)"});
   facts.add({"memory read", rounded(machine.read_gb_s, 1) + " GB/s"});
-  facts.add({"model load", rounded(machine.load_ms, 1) + " ms"});
-  facts.add({"tokenizer", rounded(machine.tokenizer_mb_s, 1) + " MB/s, one thread"});
-  facts.add({"peak memory", rounded(machine.peak_rss_mib, 0) + " MiB"});
+  facts.add({"model load", rounded(load_ms, 1) + " ms"});
+  facts.add({"tokenizer", rounded(tokenizer_mb_s, 1) + " MB/s, one thread"});
+  facts.add({"peak memory", rounded(rss_mib, 0) + " MiB"});
   facts.append_to(text, columns);
   text += "\nForward pass, random ids of full length, " + std::to_string(kWarmRuns) + " warm-up runs\n";
   TextTable table({{"batch", Align::right},
@@ -355,7 +359,7 @@ std::string table_of(const Options& options, const Model& model, const Report& r
     const double tokens = static_cast<double>(point.shape.batch * point.shape.tokens);
     table.add({std::to_string(point.shape.batch), std::to_string(point.shape.tokens), std::to_string(point.runs),
                rounded(point.min_ms, 3), rounded(point.median_ms, 3), rounded(tokens / point.min_ms * 1e3, 0),
-               rounded(point.gflops, 1), rounded(point.gflops / machine.fma_peak_gflops * 100, 1) + " %"});
+               rounded(point.gflops, 1), rounded(point.gflops / peak_gflops * 100, 1) + " %"});
   }
   table.append_to(text, columns);
   if (files.inputs > 0) {
@@ -382,7 +386,7 @@ int run(const Options& options, Log& log) {
   Report report;
   const auto begin = Clock::now();
   const auto model = load_model(header, options, log);
-  report.machine.load_ms = milliseconds_since(begin);
+  report.load_ms = milliseconds_since(begin);
   use_model(plan, options, *model);
 
   ThreadPool pool(thread_count(options));
@@ -390,11 +394,10 @@ int run(const Options& options, Log& log) {
     report.points.push_back(measure(*model, shape, options.bench.runs, pool));
   }
   if (!options.input.files.empty()) report.files = measure_files(options, plan, log);
-  report.machine.peak_rss_mib = peak_rss_mib();
+  report.peak_rss_mib = peak_rss_mib();
   if (!options.bench.quality.empty()) report.quality = measure_quality(options, plan, *model);
-  report.machine.tokenizer_mb_s = tokenizer_speed(model->tokenizer());
-  report.machine.fma_peak_gflops = fma_peak_gflops(pool);
-  report.machine.read_gb_s = read_gb_s(pool);
+  report.tokenizer_mb_s = tokenizer_speed(model->tokenizer());
+  report.machine = measure_machine();
 
   out->write(plan.format == Format::json ? json_of(options, *model, report) : table_of(options, *model, report));
   out->commit();
