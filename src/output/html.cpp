@@ -36,12 +36,12 @@ std::string packed(const std::vector<float>& weights, bool wide) {
   return bytes;
 }
 
-// JSON that may stand inside a <script> element: no '<' means that no tag can end it.
+// JSON that may stand inside a <script> element: no '<' means that no tag can end it, no '>' that no comment can.
 std::string script_json(const nlohmann::ordered_json& value) {
   std::string out;
   for (const char c : value.dump()) {
-    if (c == '<') {
-      out += "\\u003c";
+    if (c == '<' || c == '>') {
+      out += c == '<' ? "\\u003c" : "\\u003e";
     } else {
       out += c;
     }
