@@ -33,13 +33,13 @@ enum OptionGroup : unsigned {
 
 /// One command: what help says about it, which options it takes, and what it does.
 struct Command {
-  std::string_view name;                    ///< "embed", "model info"
-  std::string_view summary;                 ///< one line for the list of commands
-  std::string_view arguments;               ///< "TEXT…"
-  std::string_view about;                   ///< a paragraph
+  std::string_view name;       ///< "embed", "model info"
+  std::string_view summary;    ///< one line for the list of commands
+  std::string_view arguments;  ///< "TEXT…"
+  std::string_view about;      ///< a paragraph
   std::vector<std::string_view> examples;
   unsigned groups = 0;
-  std::vector<Format> formats;              ///< the first is the default
+  std::vector<Format> formats;  ///< the first is the default
   int (*run)(const Options& options, Log& log) = nullptr;
 
   bool has(OptionGroup group) const { return (groups & group) != 0; }

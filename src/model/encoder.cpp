@@ -258,6 +258,7 @@ ConstMatrix Encoder::forward(const Batch& batch, Workspace& workspace, const Wan
   const std::size_t n = batch.rows();
   const Matrix x = matrix_in(s.x, n, config.d_model);
   CaptureTargets targets(config, batch, wanted, captured);
+  if (n == 0) return x;
 
   m.embeddings.forward(batch, x, s, targets.stages());                                   // [N, d_model]
   for (std::size_t i = 0; i < config.n_layers; ++i) {

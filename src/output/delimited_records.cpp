@@ -23,11 +23,20 @@ struct Dialect {
 void append_backslashed(std::string& out, std::string_view field) {
   for (const char c : field) {
     switch (c) {
-      case '\t': out += "\\t"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\\': out += "\\\\"; break;
-      default: out += c;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      default:
+        out += c;
     }
   }
 }
@@ -92,12 +101,18 @@ class DelimitedFormatter : public RecordFormatter {
   void render(const Record& record, std::string& out) const override {
     if (record.bad()) return render_error(record, out);
     switch (schema_.kind) {
-      case RecordKind::embed: return render_embedding(record, out);
-      case RecordKind::encode: return render_states(record, out);
-      case RecordKind::tokenize: return render_tokens(record, out);
-      case RecordKind::attention: return render_attention(record, out);
-      case RecordKind::similarity: return render_similarity(record, out);
-      case RecordKind::decode: return finish(start(record, out).text(record.text));
+      case RecordKind::embed:
+        return render_embedding(record, out);
+      case RecordKind::encode:
+        return render_states(record, out);
+      case RecordKind::tokenize:
+        return render_tokens(record, out);
+      case RecordKind::attention:
+        return render_attention(record, out);
+      case RecordKind::similarity:
+        return render_similarity(record, out);
+      case RecordKind::decode:
+        return finish(start(record, out).text(record.text));
     }
   }
 

@@ -59,7 +59,8 @@ class JsonFormatter : public RecordFormatter {
     const auto number = [&](auto value) { append_number(out, static_cast<std::int32_t>(value)); };
     const Encoding& encoding = record.encoding;
     out += ",\"tokens\":";
-    append_list(out, encoding.input_ids, [&](std::int32_t id) { append_json_piece(out, schema_.tokenizer->token(id)); });
+    append_list(out, encoding.input_ids,
+                [&](std::int32_t id) { append_json_piece(out, schema_.tokenizer->token(id)); });
     out += ",\"input_ids\":";
     append_list(out, encoding.input_ids, number);
     out += ",\"token_type_ids\":";

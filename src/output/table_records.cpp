@@ -97,8 +97,14 @@ class TokenTable : public TableFormatter {
     append_pieces(record, out);
     const Encoding& encoding = record.encoding;
     const std::vector<Span> offsets = offsets_in(record, schema_.offsets);
-    TextTable table({{"#", Align::right}, {"token", Align::left}, {"id", Align::right}, {"type", Align::right},
-                     {"begin", Align::right}, {"end", Align::right}, {"special", Align::right}, {"text", Align::left}});
+    TextTable table({{"#", Align::right},
+                     {"token", Align::left},
+                     {"id", Align::right},
+                     {"type", Align::right},
+                     {"begin", Align::right},
+                     {"end", Align::right},
+                     {"special", Align::right},
+                     {"text", Align::left}});
     for (std::size_t i = 0; i < record.tokens(); ++i) {
       const bool special = encoding.special_tokens_mask[i] != 0;
       table.add({std::to_string(i), token(record, i), std::to_string(encoding.input_ids[i]),
@@ -239,12 +245,18 @@ class HeatmapFormatter : public TableFormatter {
 
 std::unique_ptr<RecordFormatter> table_formatter(RecordSchema schema) {
   switch (schema.kind) {
-    case RecordKind::tokenize: return std::make_unique<TokenTable>(std::move(schema));
-    case RecordKind::embed: return std::make_unique<EmbeddingTable>(std::move(schema));
-    case RecordKind::similarity: return std::make_unique<SimilarityTable>(std::move(schema));
-    case RecordKind::decode: return std::make_unique<DecodeTable>(std::move(schema));
-    case RecordKind::attention: return std::make_unique<HeatmapFormatter>(std::move(schema));
-    case RecordKind::encode: break;
+    case RecordKind::tokenize:
+      return std::make_unique<TokenTable>(std::move(schema));
+    case RecordKind::embed:
+      return std::make_unique<EmbeddingTable>(std::move(schema));
+    case RecordKind::similarity:
+      return std::make_unique<SimilarityTable>(std::move(schema));
+    case RecordKind::decode:
+      return std::make_unique<DecodeTable>(std::move(schema));
+    case RecordKind::attention:
+      return std::make_unique<HeatmapFormatter>(std::move(schema));
+    case RecordKind::encode:
+      break;
   }
   return std::make_unique<StateTable>(std::move(schema));
 }

@@ -134,7 +134,8 @@ std::vector<std::size_t> numbers(ConfigReader& read, std::string_view key, std::
     read.fail(key, "a list of n_layers " + std::to_string(least_size) + " numbers", value->dump().substr(0, 60));
   }
   for (const json& number : *value) {
-    if (!number.is_number_unsigned() || number.get<std::uint64_t>() > 1000000) read.fail(key, "whole numbers", number.dump().substr(0, 60));
+    const bool whole = number.is_number_integer() && number >= 0 && number <= 1000000;
+    if (!whole) read.fail(key, "whole numbers", number.dump().substr(0, 60));
     list.push_back(number.get<std::size_t>());
   }
   return list;
