@@ -25,6 +25,10 @@ enum OptionGroup : unsigned {
   kMeasuring = 1U << 10,   ///< --batch, --tokens, --runs
   kConverting = 1U << 11,  ///< --to, --weights, -o
   kFresh = 1U << 12,       ///< --d-model, --heads, …
+  kQuestions = 1U << 13,   ///< --words, --find, --top, --average, --rollout, --stats
+  kToken = 1U << 14,       ///< --token
+  kCorpus = 1U << 15,      ///< --conllu, --importance, --hide-specials
+  kAgainst = 1U << 16,     ///< --against, --tolerance
 };
 
 /// One command: what help says about it, which options it takes, and what it does.

@@ -147,6 +147,47 @@ void declare_selection(OptionList& list, EncodingOptions& encoding) {
              [&](const std::string& text) { encoding.heads = parse_ranges(text, "--head"); });
 }
 
+void declare_questions(OptionList& list, AttentionQuestions& questions) {
+  list.group("Questions");
+  list.flag("--words", "join pieces to words: weights to a word are summed, from a word averaged", [&] { questions.words = true; });
+  list.flag("--hide-specials", "leave special tokens out of what is shown; weights are not rescaled",
+            [&] { questions.hide_specials = true; });
+  list.value("--average", "AXIS", "mean over layers, heads or all", [&](const std::string& word) {
+    const auto [layers, heads] = choose<std::pair<bool, bool>>(
+        "--average", word, {{"layers", {true, false}}, {"heads", {false, true}}, {"all", {true, true}}});
+    questions.average_layers = layers;
+    questions.average_heads = heads;
+  });
+  list.flag("--rollout", "attention rolled out over all layers (Abnar & Zuidema 2020)", [&] { questions.rollout = true; });
+  list.value("--find", "'QUERY>KEY'", "rank all heads by that weight; a token is its text, or #3 by position (repeatable)",
+             [&](const std::string& text) {
+               const std::size_t sign = text.find('>', 1);
+               if (sign == std::string::npos || sign + 1 == text.size()) {
+                 throw_usage("--find: expected QUERY>KEY such as 'She>leader', got \"" + text + '"');
+               }
+               questions.find.emplace_back(text.substr(0, sign), text.substr(sign + 1));
+             });
+  list.value("--top", "K", "the K strongest edges of each query", [&](const std::string& text) { questions.top = parse_count("--top", text, 1); });
+  list.flag("--stats", "a row a head: entropy, shares and distance", [&] { questions.stats = true; });
+}
+
+void declare_corpus(OptionList& list, AttentionQuestions& questions, StudyOptions& study) {
+  list.group("Heads");
+  list.value("--conllu", "FILE", "score heads against a treebank, - is stdin", into(study.conllu));
+  list.flag("--importance", "change of the sentence vectors when each head is ablated", [&] { study.importance = true; });
+  list.flag("--hide-specials", "leave special tokens out of the averages over queries", [&] { questions.hide_specials = true; });
+}
+
+void declare_against(OptionList& list, StudyOptions& study) {
+  list.group("Comparison");
+  list.value("--against", "MODEL", "compare the model with MODEL on every input (else two TEXTs in one model)", into(study.against));
+  list.value("--tolerance", "X", "exit 1 when 1 - cosine, a difference or a distance is over X", [&](const std::string& text) {
+    double value = 0;
+    if (!parse_double(text, value) || value < 0) throw_usage("--tolerance: expected a number from 0, got \"" + text + '"');
+    study.tolerance = value;
+  });
+}
+
 void declare_output(OptionList& list, const Command& command, OutputOptions& output) {
   list.group("Output");
   list.value("--format", "FORMAT",
@@ -276,6 +317,13 @@ OptionList command_options(const Command& command, Options& options) {
   if (command.has(kMeasuring)) declare_bench(list, options.bench);
   if (command.has(kConverting)) declare_convert(list, options.model);
   if (command.has(kFresh)) declare_init(list, options.model);
+  if (command.has(kToken)) {
+    list.group("Explanation");
+    list.value("--token", "TOKEN", "the token that is followed, by its text, or #3 by position", into(options.study.token));
+  }
+  if (command.has(kAgainst)) declare_against(list, options.study);
+  if (command.has(kCorpus)) declare_corpus(list, options.questions, options.study);
+  if (command.has(kQuestions)) declare_questions(list, options.questions);
   if (command.has(kSelection)) declare_selection(list, options.encoding);
   if (command.has(kAblation)) {
     list.group("Heads");
@@ -302,8 +350,21 @@ void check_options(const Options& options) {
   if (options.tokenizing.prompt.text && options.tokenizing.prompt.name) {
     throw_usage("--prompt and --prompt-name: expected one of them, got both; leave one out");
   }
+  const AttentionQuestions& questions = options.questions;
+  if (questions.rollout && (questions.average_layers || questions.average_heads)) {
+    throw_usage("--rollout and --average: expected one of them, got both; leave one out");
+  }
+  if (questions.rollout && (!options.encoding.layers.empty() || !options.encoding.heads.empty())) {
+    throw_usage("--rollout: expected all layers and heads, got a selection; leave --layer and --head out");
+  }
+  if ((options.output.format == Format::csv || options.output.format == Format::tsv) &&
+      !questions.find.empty() + (questions.top > 0) + questions.stats > 1) {
+    throw_usage("--format " + std::string(format_name(options.output.format)) +
+                ": expected one of --find, --top and --stats, got more; leave one out");
+  }
   const bool reads_stdin =
-      options.command->has(kInputs) && !options.command->has(kMeasuring) && input.texts.empty() && input.files.empty();
+      options.command->has(kInputs) && !options.command->has(kMeasuring) && input.texts.empty() && input.files.empty() &&
+      options.study.conllu.empty();
   if (reads_stdin && isatty(STDIN_FILENO) != 0) {
     const std::string name(options.command->name);
     throw_usage(name + ": expected TEXT, --input FILE or a pipe on standard input, got a terminal\nUsage: mha-cli " +

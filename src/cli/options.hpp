@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "mha/analysis/questions.hpp"
 #include "mha/io/text_reader.hpp"
 #include "mha/model/model.hpp"
 #include "mha/output/records.hpp"
@@ -118,6 +119,15 @@ struct BenchOptions {
   std::string quality;
 };
 
+/// `heads`, `explain` and `compare`.
+struct StudyOptions {
+  std::string token;                  ///< explain: the token that is followed; empty: the most telling one
+  std::string conllu;                 ///< heads: a treebank
+  bool importance = false;            ///< heads: ablate each in turn
+  std::string against;                ///< compare: another model
+  std::optional<double> tolerance;    ///< compare
+};
+
 struct Command;
 
 /// Everything the command line says, checked as far as it can be without a model.
@@ -131,7 +141,9 @@ struct Options {
   TokenizeOptions tokenize;
   ModelOptions model;
   BenchOptions bench;
-  bool matrix = false;  ///< similarity
+  AttentionQuestions questions;
+  StudyOptions study;
+  bool matrix = false;                ///< similarity
 };
 
 /// Reads the command line. Help and version are printed here and end in an empty result. Throws Error{usage}.

@@ -12,7 +12,8 @@
 namespace mha::cli {
 namespace {
 
-Parts default_parts(RecordKind kind, Format format) {
+// `asks`: answers stand instead of the maps that they rest on.
+Parts default_parts(RecordKind kind, Format format, bool asks) {
   Parts parts;
   switch (kind) {
     case RecordKind::encode:
@@ -23,7 +24,8 @@ Parts default_parts(RecordKind kind, Format format) {
       parts.embedding = true;
       break;
     case RecordKind::attention:
-      parts.text = parts.tokens = parts.attentions = true;
+      parts.text = parts.tokens = true;
+      parts.attentions = !asks;
       break;
     case RecordKind::tokenize:
       parts.text = parts.tokens = true;
@@ -62,9 +64,9 @@ Parts single_array(RecordKind kind, const std::optional<Parts>& asked, Format fo
 }
 
 // What a format has no place for is not computed.
-Parts parts_for(RecordKind kind, Format format, const std::optional<Parts>& asked) {
+Parts parts_for(RecordKind kind, Format format, const std::optional<Parts>& asked, bool asks) {
   if (format == Format::npy || format == Format::raw) return single_array(kind, asked, format);
-  Parts parts = asked.value_or(default_parts(kind, format));
+  Parts parts = asked.value_or(default_parts(kind, format, asks));
   if (format == Format::csv || format == Format::tsv) {
     if (kind == RecordKind::attention) parts = {.attentions = true};
     if (kind == RecordKind::encode) parts = {.tokens = true, .last_hidden_state = parts.last_hidden_state};
@@ -94,15 +96,21 @@ std::string prompt_of(const Options& options, RecordKind kind, const SentenceCon
 
 void plan_common(Plan& plan, const Options& options, RecordKind kind, const SentenceConfig& sentence) {
   plan.format = options.output.format == Format::automatic ? options.command->formats[0] : options.output.format;
+  const bool picture = plan.format == Format::html || plan.format == Format::svg || plan.format == Format::png;
+  if (picture && options.questions.asks()) {
+    throw_usage("--format " + std::string(format_name(plan.format)) +
+                ": expected a format with room for answers (table, json, jsonl, csv, tsv), got a picture");
+  }
   if (options.input.texts.size() > 1 && holds_one_input(plan.format, kind)) {
     throw_usage("--format " + std::string(format_name(plan.format)) + ": expected one input, got " +
                 std::to_string(options.input.texts.size()));
   }
   RecordSchema& schema = plan.schema;
   schema.kind = kind;
-  schema.parts = parts_for(kind, plan.format, options.output.parts);
+  schema.parts = parts_for(kind, plan.format, options.output.parts, options.questions.asks() || options.questions.rollout);
   schema.offsets = options.output.offsets;
   schema.digits = options.output.digits;
+  schema.questions = options.questions;
   schema.ids = reads_json_lines(options.input);
   schema.errors = options.input.on_error == OnError::record;
   const bool to_stdout = options.output.file.empty() || options.output.file == "-";
@@ -149,6 +157,9 @@ Plan plan_encoding(const Options& options, RecordKind kind, const ModelHeader& h
   schema.embedding_width = work.dims > 0 ? work.dims : width;
 
   work.wanted.hidden_states = work.parts.hidden_states;
+  if (kind == RecordKind::attention && (options.questions.asks() || options.questions.changes_maps())) {
+    work.parts.attentions = true;
+  }
   if (work.parts.attentions) {
     work.wanted.attention_layers = schema.layers;
     work.wanted.attention_heads = schema.heads;

@@ -10,6 +10,7 @@
 #include "mha/core/utf8.hpp"
 #include "mha/output/records.hpp"
 #include "mha/output/terminal_text.hpp"
+#include "output/answers.hpp"
 #include "output/record_maps.hpp"
 #include "output/text_table.hpp"
 
@@ -228,7 +229,14 @@ class HeatmapFormatter : public TableFormatter {
  private:
   void render_good(const Record& record, std::string& out) const override {
     append_title(record, out);
-    out += heatmap(attention_maps(record, schema_), {schema_.columns, schema_.color});
+    if (schema_.questions.asks()) {
+      for (const Answer& answer : answers(asked_maps(attention_maps(record, schema_), schema_.questions), schema_.questions)) {
+        append_answer(out, answer, schema_.columns, schema_.digits);
+        out += '\n';
+      }
+      return;
+    }
+    out += heatmap(shown_maps(record, schema_), {schema_.columns, schema_.color});
     out += '\n';
   }
 };

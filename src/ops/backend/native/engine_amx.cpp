@@ -35,8 +35,8 @@ void FinishToParts(const float* sums, std::size_t stride, std::size_t rows, std:
 }
 
 /// The three parts of weights that are kept as float32, for one step: [2 tiles][16 rows][even, odd input column][16 outputs]
-/// becomes [high][middle][low], two tiles each. Each part is rounded to nearest; what the last one leaves is zero.
-HWY_INLINE void ExpandStep(const std::byte* stored, std::byte* unfolded) {
+/// becomes [high][middle][low], two tiles each; rows [begin, end) of the 32. Each part is rounded to nearest; what the last one leaves is zero.
+HWY_INLINE void ExpandTileRows(const std::byte* stored, std::byte* unfolded, std::size_t begin, std::size_t end) {
   constexpr std::size_t kPart = 2 * kTileBytes;
   const __m512i upper_mask = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
   const __m512i half = _mm512_set1_epi32(0x8000);
@@ -46,7 +46,7 @@ HWY_INLINE void ExpandStep(const std::byte* stored, std::byte* unfolded) {
     return part;
   };
   const auto join = [](__m512i even, __m512i odd) { return _mm512_or_si512(_mm512_srli_epi32(even, 16), odd); };
-  for (std::size_t row = 0; row < kPart; row += kTileRow) {
+  for (std::size_t row = begin * kTileRow; row < end * kTileRow; row += kTileRow) {
     __m512 even = _mm512_load_ps(stored + 2 * row);
     __m512 odd = _mm512_load_ps(stored + 2 * row + kTileRow);
     const __m512i high_even = round_off(even);
@@ -60,28 +60,29 @@ HWY_INLINE void ExpandStep(const std::byte* stored, std::byte* unfolded) {
 }
 
 void ExpandSteps(const std::byte* stored, std::size_t steps, std::byte* unfolded) {
-  for (std::size_t s = 0; s < steps; ++s) ExpandStep(stored + s * kPartsBytes<2>, unfolded + s * kPartsBytes<3>);
+  for (std::size_t s = 0; s < steps; ++s) {
+    ExpandTileRows(stored + s * kPartsBytes<2>, unfolded + s * kPartsBytes<3>, 0, 2 * kTileRows);
+  }
 }
 
-/// Unfolds and multiplies a few steps at a time, so that what is unfolded stays in the first-level cache. The stored steps
-/// are read from end to end, which the hardware fetches ahead. `scratch` holds kStepsTogether.
-constexpr std::size_t kStepsTogether = 4;
-
+/// Unfolds a step in between the products of the one before: vector units, tiles and memory work side by side, and what is
+/// unfolded stays in the first-level cache. `scratch` holds two steps.
 template <bool Two>
 HWY_INLINE void ExpandAndMultiplyTiles(const std::byte* rows, const std::byte* stored, std::size_t steps, std::byte* scratch,
                                        float* sums, std::size_t sums_stride, bool accumulate) {
+  constexpr std::size_t kRows = 2 * kTileRows;
   OpenSums<Two>(sums, sums_stride, accumulate);
-  for (std::size_t first = 0; first < steps; first += kStepsTogether) {
-    const std::size_t last = std::min(first + kStepsTogether, steps);
-    for (std::size_t s = first; s < last; ++s) {
-      ExpandStep(stored + s * kPartsBytes<2>, scratch + (s - first) * kPartsBytes<3>);
-    }
-    MemoryBarrier();
-    for (std::size_t s = first; s < last; ++s) {
-      MultiplyStep<3, Two>(rows + s * kPartsBytes<3>, scratch + (s - first) * kPartsBytes<3>);
-    }
-    MemoryBarrier();
+  ExpandTileRows(stored, scratch, 0, kRows);
+  for (std::size_t s = 0; s + 1 < steps; ++s, rows += kPartsBytes<3>) {
+    const std::byte* weights = scratch + s % 2 * kPartsBytes<3>;
+    std::byte* next = scratch + (s + 1) % 2 * kPartsBytes<3>;
+    stored += kPartsBytes<2>;
+    MultiplySixProducts<Two>(rows, weights, [&](std::size_t product) {
+      ExpandTileRows(stored, next, kRows * product / 6, kRows * (product + 1) / 6);
+      MemoryBarrier();
+    });
   }
+  MultiplySixProducts<Two>(rows, scratch + (steps - 1) % 2 * kPartsBytes<3>, [](std::size_t) {});
   CloseSums<Two>(sums, sums_stride);
 }
 
@@ -357,7 +358,7 @@ class TileEngine : public Engine {
   void end() const override { amx::EndTiles(); }
 
   std::size_t expanded_bytes(std::size_t steps) const override {
-    return Parts == 3 ? std::max(steps, amx::kStepsTogether) * amx::kPartsBytes<3> : 0;
+    return Parts == 3 ? std::max<std::size_t>(steps, 2) * amx::kPartsBytes<3> : 0;
   }
   void expand(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
               std::byte* scratch) const override {

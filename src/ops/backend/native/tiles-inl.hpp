@@ -117,6 +117,31 @@ HWY_INLINE void AddProducts() {
 template <std::size_t Parts>
 constexpr std::size_t kPartsBytes = Parts * 2 * kTileBytes;
 
+/// The six products of three parts, the small ones first; `between(i)` is called before the i-th.
+template <bool Two, class Between>
+HWY_INLINE void MultiplySixProducts(const std::byte* rows, const std::byte* weights, const Between& between) {
+  constexpr std::size_t kPart = 2 * kTileBytes;
+  between(std::size_t{0});
+  LoadRows<Two>(rows + 2 * kPart);
+  LoadWeights(weights);
+  AddProducts<Two>();  // low · high
+  between(std::size_t{1});
+  LoadRows<Two>(rows + kPart);
+  AddProducts<Two>();  // middle · high
+  between(std::size_t{2});
+  LoadWeights(weights + kPart);
+  AddProducts<Two>();  // middle · middle
+  between(std::size_t{3});
+  LoadRows<Two>(rows);
+  AddProducts<Two>();  // high · middle
+  between(std::size_t{4});
+  LoadWeights(weights + 2 * kPart);
+  AddProducts<Two>();  // high · low
+  between(std::size_t{5});
+  LoadWeights(weights);
+  AddProducts<Two>();  // high · high
+}
+
 /// The products of one step. The order of an element's products is the same whether one or two tiles of rows take part:
 /// small parts first.
 template <std::size_t Parts, bool Two>
@@ -135,19 +160,7 @@ HWY_INLINE void MultiplyStep(const std::byte* rows, const std::byte* weights) {
     LoadWeights(weights + kPart);
     AddProducts<Two>();  // high · low
   } else {
-    LoadRows<Two>(rows + 2 * kPart);
-    LoadWeights(weights);
-    AddProducts<Two>();  // low · high
-    LoadRows<Two>(rows + kPart);
-    AddProducts<Two>();  // middle · high
-    LoadWeights(weights + kPart);
-    AddProducts<Two>();  // middle · middle
-    LoadRows<Two>(rows);
-    AddProducts<Two>();  // high · middle
-    LoadWeights(weights + 2 * kPart);
-    AddProducts<Two>();  // high · low
-    LoadWeights(weights);
-    AddProducts<Two>();  // high · high
+    MultiplySixProducts<Two>(rows, weights, [](std::size_t) {});
   }
 }
 
