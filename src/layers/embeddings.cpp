@@ -1,6 +1,7 @@
 #include "layers/embeddings.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "mha/core/error.hpp"
 #include "mha/ops/convert.hpp"
@@ -33,16 +34,29 @@ void Embeddings::forward(const Batch& batch, Matrix x, Scratch& scratch, StageRe
   if (config_.zeroed_token_id) rescale_unmasked(batch, e);
   if (stages != nullptr) stages->matrix("word_embedding", e);
   add_positions(batch, e, scratch);
-  if (stages != nullptr && config_.position.sinusoidal != PositionConfig::Sinusoidal::none) {
-    stages->matrix("position_encoding", {scratch.sinusoidal.row(0), e.rows, e.cols});
-  }
   add_token_types(batch, e, scratch);
+  if (stages != nullptr) record_summands(batch, e, scratch, *stages);
   if (factorised && place == Projection::after_sum) {
     project(e, x, scratch);                                           // [N, d_model]
     return norm_.apply(x, x, scratch.executor);
   }
   norm_.apply(e, e, scratch.executor);
   if (factorised && place == Projection::after_norm) project(e, x, scratch);  // [N, d_model]
+}
+
+/// What was added to the word vectors, each by itself.
+void Embeddings::record_summands(const Batch& batch, ConstMatrix e, Scratch& scratch, StageRecorder& stages) const {
+  std::vector<float> values(e.rows * e.cols, 0.0F);
+  const Matrix summand(values.data(), e.rows, e.cols);
+  if (config_.position.learned || config_.position.sinusoidal != PositionConfig::Sinusoidal::none) {
+    add_positions(batch, summand, scratch);
+    stages.matrix("position_encoding", summand);
+    std::fill(values.begin(), values.end(), 0.0F);
+  }
+  if (config_.type_vocab_size > 0) {
+    add_token_types(batch, summand, scratch);
+    stages.matrix("token_type", summand);
+  }
 }
 
 void Embeddings::look_up_words(const Batch& batch, Matrix e) const {

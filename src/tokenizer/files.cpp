@@ -79,8 +79,7 @@ PostProcessor template_processor(const std::string& single, const std::string& p
   return PostProcessor(document.root(), [](std::int32_t) { return true; });
 }
 
-// Source: transformers 5.24.0, models/bert/tokenization_bert.py; convert_slow_tokenizer.py, BertConverter,
-// MPNetConverter, FunnelConverter.
+// Source: transformers 5.24.0, models/{bert,mpnet,funnel}/tokenization_*.py.
 Parts parts_from_vocab_txt(const FileSet& files, const TokenizerSettings& settings) {
   const FileBytes file = files.open("vocab.txt");
   Vocab vocab;
@@ -107,6 +106,8 @@ Parts parts_from_vocab_txt(const FileSet& files, const TokenizerSettings& settin
   assume("cls_token", mpnet ? "<s>" : funnel ? "<cls>" : "[CLS]");
   assume("mask_token", angle ? "<mask>" : "[MASK]");
 
+  if (mpnet) all.roles.at("mask_token").lstrip = true;  // like a normal word, it takes the space before it
+
   const auto json_bool = [](bool value) { return std::string(value ? "true" : "false"); };
   const bool lowercase = settings.do_lower_case.value_or(true);
   Parts parts;
@@ -124,9 +125,13 @@ Parts parts_from_vocab_txt(const FileSet& files, const TokenizerSettings& settin
   for (const auto& [role, token] : all.roles) parts.roles[role] = token.content;
   const std::string cls = all.role_or("cls_token", "");
   const std::string sep = all.role_or("sep_token", "");
-  const std::string single = cls + (funnel ? ":2 $A:0 " : ":0 $A:0 ") + sep + ":0";
-  const std::string pair = single + (mpnet ? " " + sep + ":0" : "") + " $B:1 " + sep + ":1";
-  parts.post_processor = template_processor(single, pair, parts, file.origin);
+  if (mpnet) {
+    parts.post_processor = template_processor(cls + ":0 $A:0 " + sep + ":0",
+                                              cls + ":0 $A:0 " + sep + ":0 " + sep + ":0 $B:0 " + sep + ":0", parts, file.origin);
+  } else {
+    const std::string single = cls + (funnel ? ":2 $A:0 " : ":0 $A:0 ") + sep + ":0";
+    parts.post_processor = template_processor(single, single + " $B:1 " + sep + ":1", parts, file.origin);
+  }
   return parts;
 }
 

@@ -145,6 +145,30 @@ struct Clip {
   }
 };
 
+// \s+
+struct Spaces {
+  static std::size_t match(const Reader& r, std::size_t at) { return r.run(at, kSpace); }
+};
+
+// ␣{2,}
+struct SeveralSpaces {
+  static std::size_t match(const Reader& r, std::size_t at) {
+    std::size_t end = at;
+    while (r.is(end, ' ')) ++end;
+    return end - at >= 2 ? end : at;
+  }
+};
+
+// .
+struct AnyCharacter {
+  static std::size_t match(const Reader& r, std::size_t at) {
+    if (r.text[at] == '\n') return at;
+    std::size_t behind = 0;
+    r.read(at, behind);
+    return behind;
+  }
+};
+
 template <typename Matcher>
 class KnownPattern final : public Pattern {
  public:
@@ -189,6 +213,9 @@ std::shared_ptr<const Pattern> find_known_pattern(std::string_view expression) {
   if (expression == R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)") {
     return std::make_shared<KnownPattern<Clip>>();
   }
+  if (expression == R"(\s+)") return std::make_shared<KnownPattern<Spaces>>();
+  if (expression == " {2,}") return std::make_shared<KnownPattern<SeveralSpaces>>();
+  if (expression == ".") return std::make_shared<KnownPattern<AnyCharacter>>();
   return nullptr;
 }
 

@@ -16,7 +16,8 @@ namespace mha::tokenizer {
 /// Appends the words of text[word.begin, word.end).
 void split_like_gpt2(std::string_view text, Span word, std::vector<Span>& out);
 
-/// The matcher of a known expression (GPT-2, GPT-4 and Llama 3, Qwen 2, CLIP), empty for all others.
+/// The matcher of a known expression (GPT-2, GPT-4 and Llama 3, Qwen 2, CLIP, `\s+`, ` {2,}`, `.`),
+/// empty for all others.
 std::shared_ptr<const Pattern> find_known_pattern(std::string_view expression);
 
 }  // namespace mha::tokenizer

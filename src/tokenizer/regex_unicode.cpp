@@ -25,7 +25,7 @@ struct ScriptAddition {
   std::string_view script;
 };
 
-// Likewise of scripts, from the engine's own tables (src/unicode_property_data.c of 6.9.10 against the library 6.9.8).
+// Likewise of scripts and of Alphabetic, from the engine's own tables (src/unicode_property_data.c of 6.9.10 against the library 6.9.8).
 constexpr ScriptAddition kScriptAdditions[] = {
 #include "tokenizer/regex_script_additions.inc"
 };
@@ -144,7 +144,12 @@ std::string with_current_unicode(std::string_view expression) {
         continue;
       }
       if (const std::size_t close = rest.find(":]"); depth > 0 && rest.starts_with("[:") && close < 12) {
+        const std::string_view name = rest.substr(2, close - 2);
         out += rest.substr(0, close + 2);
+        std::string removed;  // these three only grew
+        if (name == "alpha" || name == "alnum") append_changes(out, "alpha", false, removed);
+        if (name == "alnum" || name == "digit") append_changes(out, "nd", true, removed);
+        if (name == "word") append_changes(out, "w", true, removed);
         i += close + 1;
         continue;
       }

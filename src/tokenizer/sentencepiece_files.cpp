@@ -8,6 +8,7 @@
 #include "tokenizer/json.hpp"
 #include "tokenizer/model/models.hpp"
 #include "tokenizer/normalizer/charsmap.hpp"
+#include "tokenizer/normalizer/normalizers.hpp"
 #include "tokenizer/sentencepiece.hpp"
 
 // What transformers makes of a SentencePiece model: the vocabulary of each tokenizer class, its normalizer, special tokens
@@ -200,8 +201,26 @@ void add_merges(const SentencePieceModel& model, const std::vector<std::pair<std
   }
 }
 
-std::shared_ptr<Model> model_of(const SentencePieceModel& model, Vocabulary v, bool byte_fallback,
-                                const std::string& origin) {
+// What is never merged with its neighbours, the longest first.
+std::string user_defined_pattern(const SentencePieceModel& model) {
+  std::vector<std::string_view> texts;
+  for (const SpmPiece& piece : model.pieces) {
+    if (piece.type == Type::user_defined) texts.push_back(piece.text);
+  }
+  std::stable_sort(texts.begin(), texts.end(), [](auto a, auto b) { return a.size() > b.size(); });
+  std::string pattern;
+  for (const std::string_view text : texts) {
+    if (!pattern.empty()) pattern += '|';
+    for (const char c : text) {
+      if (std::string_view("\\^$.|?*+()[]{}-#&~/ ").find(c) != std::string_view::npos) pattern += '\\';
+      pattern += c;
+    }
+  }
+  return pattern;
+}
+
+/// `own`: as SentencePiece itself encodes, else as transformers converts it.
+std::shared_ptr<Model> model_of(const SentencePieceModel& model, Vocabulary v, bool own, const std::string& origin) {
   if (v.unk_id < 0 || static_cast<std::size_t>(v.unk_id) >= v.tokens.size()) {
     throw_model("tokenizer: " + origin + ": expected an unknown piece number below " + std::to_string(v.tokens.size()) +
                 ", got " + std::to_string(v.unk_id));
@@ -212,8 +231,14 @@ std::shared_ptr<Model> model_of(const SentencePieceModel& model, Vocabulary v, b
     std::vector<double> scores;
     for (const auto& token : v.tokens) scores.push_back(token.second);
     parts.add_pieces(scores);
+    if (own) {  // a text that spells out "<s>" is not the control piece
+      std::erase_if(parts.pieces, [&](const UnigramParts::Piece& piece) {
+        const Type type = model.pieces[static_cast<std::size_t>(piece.id)].type;
+        return type == Type::control || type == Type::unknown || type == Type::byte;
+      });
+    }
     parts.unk_id = v.unk_id;
-    parts.byte_fallback = byte_fallback;
+    parts.byte_fallback = own && model.byte_fallback;
     return make_unigram(std::move(parts));
   }
   if (model.kind != SentencePieceModel::Kind::bpe) {
@@ -223,7 +248,8 @@ std::shared_ptr<Model> model_of(const SentencePieceModel& model, Vocabulary v, b
   parts.vocab = vocab_of(v.tokens);
   parts.unk_token = model.unk_piece;
   parts.fuse_unk = true;
-  parts.byte_fallback = byte_fallback;
+  parts.byte_fallback = own && model.byte_fallback;
+  parts.ignore_merges = own && !user_defined_pattern(model).empty();
   add_merges(model, v.tokens, origin, parts);
   return make_bpe(std::move(parts));
 }
@@ -295,10 +321,12 @@ AddedToken special(const std::string& content) {
   return token;
 }
 
-/// Control pieces are special, user-defined ones are whole words; neither is normalized.
-void add_pieces(const SentencePieceModel& model, bool control, std::vector<AddedToken>& added) {
+/// Control pieces are special tokens. User-defined ones have the best score, so a Unigram model finds them by itself (in
+/// the tokenizer.json files that were published, too, they are no added tokens); in a BPE model no merge leads to them.
+void add_pieces(const SentencePieceModel& model, std::vector<AddedToken>& added) {
+  const bool user_defined = model.kind == SentencePieceModel::Kind::bpe;
   for (const SpmPiece& piece : model.pieces) {
-    if (piece.type != Type::user_defined && !(control && piece.type == Type::control)) continue;
+    if (!(user_defined && piece.type == Type::user_defined) && piece.type != Type::control) continue;
     const auto same = [&](const AddedToken& token) { return token.content == piece.text; };
     if (std::any_of(added.begin(), added.end(), same)) continue;
     AddedToken token = special(piece.text);
@@ -310,24 +338,32 @@ void add_pieces(const SentencePieceModel& model, bool control, std::vector<Added
 // The normalizer specification of the file, followed to the letter.
 void add_own_text_steps(const SentencePieceModel& model, bool byte_fallback, const std::string& origin, Parts& parts) {
   std::vector<std::string> steps;
-  if (!model.charsmap.empty()) steps.push_back(map_json(model));
   if (model.remove_extra_whitespaces) {
     steps.push_back(replace_json("Regex", "\\A +| +\\z", ""));
     steps.push_back(replace_json("Regex", " {2,}", " "));
   }
   if (model.escape_whitespaces) steps.push_back(replace_json("String", " ", "▁"));
   if (model.add_dummy_prefix) steps.push_back(replace_json("Regex", "\\A▁", "▁▁"));
+  std::shared_ptr<const Normalizer> rest;
   if (!steps.empty()) {
-    parts.normalizer = component<Normalizer>(R"({"type":"Sequence","normalizers":)" + list_of(steps) + "}", origin);
+    rest = component<Normalizer>(R"({"type":"Sequence","normalizers":)" + list_of(steps) + "}", origin);
+  }
+  parts.normalizer = make_sentencepiece_normalizer(Charsmap(model.charsmap, origin), std::move(rest));
+  std::vector<std::string> cuts;
+  if (model.add_dummy_prefix) {
+    cuts.push_back(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":false})");
+  }
+  if (const std::string pattern = user_defined_pattern(model); !pattern.empty()) {
+    cuts.push_back(R"({"type":"Split","pattern":{"Regex":)" + json_string(pattern) +
+                   R"(},"behavior":"Isolated","invert":false})");
+  }
+  if (!cuts.empty()) {
+    parts.pre_tokenizer = component<PreTokenizer>(R"({"type":"Sequence","pretokenizers":)" + list_of(cuts) + "}", origin);
   }
   std::vector<std::string> decoders = {replace_json("String", "▁", " ")};
   if (byte_fallback) decoders.push_back(R"({"type":"ByteFallback"})");
   decoders.push_back(R"({"type":"Fuse"})");
-  if (model.add_dummy_prefix) {
-    parts.pre_tokenizer = component<PreTokenizer>(
-        R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":false})", origin);
-    decoders.push_back(R"({"type":"Strip","content":" ","start":1,"stop":0})");
-  }
+  if (model.add_dummy_prefix) decoders.push_back(R"({"type":"Strip","content":" ","start":1,"stop":0})");
   parts.decoder = component<Decoder>(R"({"type":"Sequence","decoders":)" + list_of(decoders) + "}", origin);
 }
 
@@ -339,10 +375,9 @@ Parts parts_from_sentencepiece(const FileSet& files, const std::string& name, co
   Parts parts;
   const Class* c = class_of(settings);
   if (c == nullptr) {
-    parts.model = model_of(model, vocabulary_of(model, Layout::plain, settings, file.origin), model.byte_fallback, file.origin);
+    parts.model = model_of(model, vocabulary_of(model, Layout::plain, settings, file.origin), true, file.origin);
     add_own_text_steps(model, model.byte_fallback, file.origin, parts);
     parts.added_tokens = settings.all_added();
-    add_pieces(model, false, parts.added_tokens);
     return parts;
   }
 
@@ -351,6 +386,7 @@ Parts parts_from_sentencepiece(const FileSet& files, const std::string& name, co
     if (*c->roles[i] != '\0') all.roles.emplace(kRoles[i], special(c->roles[i]));
   }
   if (c->mask_takes_space) all.roles.at("mask_token").lstrip = true;
+  if (c->text == Text::deberta) all.roles.at("unk_token").normalized = true;
   const auto also = [&](const std::string& content) {
     if (settings.additional_specials.empty()) all.additional_specials.push_back(special(content));
   };
@@ -367,7 +403,7 @@ Parts parts_from_sentencepiece(const FileSet& files, const std::string& name, co
   parts.normalizer = normalizer_of(model, *c, settings, file.origin);
   add_pre_tokenizer(*c, settings, file.origin, parts);
   parts.added_tokens = all.all_added();
-  add_pieces(model, true, parts.added_tokens);
+  add_pieces(model, parts.added_tokens);
   for (const auto& [role, token] : all.roles) parts.roles[role] = token.content;
   parts.post_processor = template_processor(with_roles(c->single, all), with_roles(c->pair, all), parts, file.origin);
   return parts;

@@ -41,12 +41,14 @@ Parts parts_from_json(const JsonValue& root) {
   if (const std::int32_t unk = parts.model->unk_id(); unk >= 0) {
     parts.roles["unk_token"] = std::string(parts.model->vocab().token(unk));
   }
+  // The file does not say what its specials are for; these names mean one thing wherever they occur.
+  constexpr std::pair<const char*, const char*> kNames[] = {
+      {"[MASK]", "mask_token"}, {"<mask>", "mask_token"}, {"[PAD]", "pad_token"}, {"<pad>", "pad_token"},
+      {"[CLS]", "cls_token"},   {"[SEP]", "sep_token"},
+  };
   for (const AddedToken& token : parts.added_tokens) {
-    if (token.special && (token.content == "[MASK]" || token.content == "<mask>")) {
-      parts.roles.emplace("mask_token", token.content);
-    }
-    if (token.special && (token.content == "[PAD]" || token.content == "<pad>")) {
-      parts.roles.emplace("pad_token", token.content);
+    for (const auto& [content, role] : kNames) {
+      if (token.special && token.content == content) parts.roles.emplace(role, content);
     }
   }
   return parts;

@@ -4,6 +4,7 @@
 
 #include "mha/core/error.hpp"
 #include "ops/backend/native/native.hpp"
+#include "ops/backend/onednn.hpp"
 #include "ops/backend/openblas.hpp"
 #include "ops/backend/reference.hpp"
 
@@ -56,6 +57,7 @@ std::string_view name_of(Precision precision) {
 
 const Backend& backend_named(std::string_view name) {
   if (name == "auto" || name == "native") return native_backend();
+  if (name == "onednn") return onednn_backend();
   if (name == "openblas") return openblas_backend();
   if (name == "reference") return reference_backend();
   std::string known;
@@ -63,6 +65,11 @@ const Backend& backend_named(std::string_view name) {
   throw_usage("backend: " + std::string(name) + ": expected auto" + known);
 }
 
-std::vector<std::string> backend_names() { return {"native", "openblas", "reference"}; }
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names{"native"};
+  if (onednn_built()) names.push_back("onednn");
+  names.insert(names.end(), {"openblas", "reference"});
+  return names;
+}
 
 }  // namespace mha

@@ -163,8 +163,8 @@ void Unigram::cut(std::string_view word, Scratch& scratch) const {
     part.id = unk_id_;
     while (i < scratch.path.size() && is_unknown(i)) part.end = scratch.path[i++].end;
     const std::string_view text = word.substr(part.begin, part.end - part.begin);
-    if (const std::int32_t id = vocab_.find(text); id >= 0) {
-      parts.push_back({id, part.begin, part.end});
+    if (const std::int32_t piece = trie_.find(text); piece >= 0) {
+      parts.push_back({ids_[static_cast<std::size_t>(piece)], part.begin, part.end});
       continue;
     }
     const auto token = [&](char byte) { return fallback_[static_cast<unsigned char>(byte)]; };

@@ -36,16 +36,17 @@ Charsmap::Charsmap(std::string_view blob, const std::string& where) : where_(whe
   if (utf8::first_invalid(replacements_) != utf8::kValid) fail("replacements that are not valid UTF-8");
 }
 
-std::optional<std::string_view> Charsmap::find(std::string_view chunk) const {
-  if (units_.empty()) return std::nullopt;
+template <typename Use>
+void Charsmap::walk(std::string_view text, const Use& use) const {
+  if (units_.empty()) return;
   std::size_t position = offset_of(units_[0]);
-  for (const char c : chunk) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte == 0) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte == 0) return;
     position ^= byte;
     if (position >= units_.size()) fail("a node outside the array");
     const std::uint32_t unit = units_[position];
-    if (label_of(unit) != byte) return std::nullopt;
+    if (label_of(unit) != byte) return;
     position ^= offset_of(unit);
     if (!has_leaf(unit)) continue;
     if (position >= units_.size()) fail("a leaf outside the array");
@@ -55,9 +56,27 @@ std::optional<std::string_view> Charsmap::find(std::string_view chunk) const {
       fail("a replacement at byte " + std::to_string(begin) + " of " + std::to_string(replacements_.size()));
     }
     const std::size_t end = std::min(replacements_.find('\0', begin), replacements_.size());
-    return std::string_view(replacements_).substr(begin, end - begin);
+    if (!use(i + 1, std::string_view(replacements_).substr(begin, end - begin))) return;
   }
-  return std::nullopt;
+}
+
+std::optional<std::string_view> Charsmap::find(std::string_view chunk) const {
+  std::optional<std::string_view> found;
+  walk(chunk, [&](std::size_t, std::string_view replacement) {
+    found = replacement;
+    return false;
+  });
+  return found;
+}
+
+std::optional<Charsmap::Entry> Charsmap::find_longest(std::string_view text) const {
+  std::optional<Entry> found;
+  walk(text, [&](std::size_t size, std::string_view replacement) {
+    const bool at_border = size == text.size() || (static_cast<unsigned char>(text[size]) & 0xC0U) != 0x80U;
+    if (at_border) found = Entry{size, replacement};
+    return true;
+  });
+  return found;
 }
 
 void Charsmap::fail(const std::string& found) const {

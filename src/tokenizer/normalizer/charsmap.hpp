@@ -24,7 +24,17 @@ class Charsmap {
   /// Throws Error{model} when the map leads outside itself.
   std::optional<std::string_view> find(std::string_view chunk) const;
 
+  struct Entry {
+    std::size_t size;  ///< bytes of the text that it stands for
+    std::string_view replacement;
+  };
+  /// The longest entry that `text` starts with.
+  std::optional<Entry> find_longest(std::string_view text) const;
+
  private:
+  /// Calls `use(bytes, replacement)` for the entries that `text` starts with, shortest first, until it returns false.
+  template <typename Use>
+  void walk(std::string_view text, const Use& use) const;
   [[noreturn]] void fail(const std::string& found) const;
 
   std::vector<std::uint32_t> units_;

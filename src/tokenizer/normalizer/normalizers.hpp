@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tokenizer/json.hpp"
+#include "tokenizer/normalizer/charsmap.hpp"
 #include "tokenizer/normalizer/normalizer.hpp"
 
 // One maker a component; normalizer.cpp holds the table of their names.
@@ -21,8 +22,8 @@ NormalizerPtr make_prepend(const JsonValue& value);
 NormalizerPtr make_nmt(const JsonValue& value);
 NormalizerPtr make_byte_level_normalizer(const JsonValue& value);
 NormalizerPtr make_precompiled(const JsonValue& value);
-/// The same from SentencePiece's own bytes; `where` names them in errors.
-NormalizerPtr make_precompiled(std::string_view blob, const std::string& where);
+/// The character map as SentencePiece itself applies it (longest entry first), then `then`, which may be null.
+NormalizerPtr make_sentencepiece_normalizer(Charsmap map, NormalizerPtr then);
 NormalizerPtr make_normalizer_sequence(const JsonValue& value);
 
 }  // namespace mha::tokenizer

@@ -134,18 +134,58 @@ void Precompiled::normalize(NormalizedText& text) const {
   out.finish();
 }
 
-}  // namespace
+/// The map as SentencePiece applies it, then the other steps.
+/// Source: google/sentencepiece, src/normalizer.cc, Normalizer::NormalizePrefix.
+class SentencePieceNormalizer final : public Normalizer {
+ public:
+  SentencePieceNormalizer(Charsmap map, NormalizerPtr then) : map_(std::move(map)), then_(std::move(then)) {}
 
-NormalizerPtr make_precompiled(std::string_view blob, const std::string& where) {
-  return std::make_shared<Precompiled>(Charsmap(blob, where));
-}
+  void normalize(NormalizedText& text) const override {
+    if (!map_.empty()) apply(text);
+    if (then_) then_->normalize(text);
+  }
+  std::string_view type() const override { return "SentencePiece"; }
+
+ private:
+  void apply(NormalizedText& text) const {
+    const std::string_view s = text.text();
+    std::size_t kept = 0;  // everything before is written
+    bool rewriting = false;
+    for (std::size_t position = 0; position < s.size();) {
+      const auto entry = map_.find_longest(s.substr(position));
+      if (!entry) {
+        utf8::next(s, position);
+        continue;
+      }
+      if (!rewriting) text.begin_rewrite();
+      rewriting = true;
+      text.copy(static_cast<std::uint32_t>(kept), static_cast<std::uint32_t>(position));
+      const auto begin = static_cast<std::uint32_t>(position);
+      position += entry->size;
+      text.put(entry->replacement, text.origin(begin, static_cast<std::uint32_t>(position)));
+      kept = position;
+    }
+    if (!rewriting) return;
+    text.copy(static_cast<std::uint32_t>(kept), static_cast<std::uint32_t>(s.size()));
+    text.end_rewrite();
+  }
+
+  Charsmap map_;
+  NormalizerPtr then_;
+};
+
+}  // namespace
 
 NormalizerPtr make_precompiled(const JsonValue& value) {
   // Absent and null mean an empty map, as in the files of models that were trained with none.
   const auto map = value.find("precompiled_charsmap");
-  if (!map) return make_precompiled(std::string_view(), value.where());
+  if (!map) return std::make_shared<Precompiled>(Charsmap());
   std::string buffer;
-  return make_precompiled(decode_base64(map->as_view(buffer), map->where()), map->where());
+  return std::make_shared<Precompiled>(Charsmap(decode_base64(map->as_view(buffer), map->where()), map->where()));
+}
+
+NormalizerPtr make_sentencepiece_normalizer(Charsmap map, NormalizerPtr then) {
+  return std::make_shared<SentencePieceNormalizer>(std::move(map), std::move(then));
 }
 
 }  // namespace mha::tokenizer
