@@ -261,6 +261,54 @@ TEST_CASE("weights that do not fit the configuration are refused") {
         "weights: tensor layers.1.feed_forward.out.weight: expected shape [24,20] (from the configuration), got [24,21]");
 }
 
+TEST_CASE("a factorised transformer_encoder with I8 weights is the one whose weights are code times scale") {
+  const nlohmann::json json{{"model_type", "transformer_encoder"}, {"d_model", 24}, {"nhead", 3}, {"num_layers", 1}, {"dim_feedforward", 20},
+                            {"vocab_size", 50}, {"max_positions", 64}, {"embedding_size", 7}, {"norm_first", true}, {"final_norm", true}};
+  const FamilyModel family = read_family(json, "config.json");
+  const std::pair<const char*, std::vector<std::size_t>> matrices[] = {
+      {"embedding.weight", {50, 7}}, {"embedding_projection.weight", {24, 7}}, {"encoder.layers.0.self_attn.in_proj_weight", {72, 24}},
+      {"encoder.layers.0.self_attn.out_proj.weight", {24, 24}}, {"encoder.layers.0.linear1.weight", {20, 24}},
+      {"encoder.layers.0.linear2.weight", {24, 20}}};
+  const std::pair<const char*, std::size_t> vectors[] = {
+      {"encoder.layers.0.self_attn.in_proj_bias", 72}, {"encoder.layers.0.self_attn.out_proj.bias", 24}, {"encoder.layers.0.linear1.bias", 20},
+      {"encoder.layers.0.linear2.bias", 24}, {"encoder.layers.0.norm1.weight", 24}, {"encoder.layers.0.norm1.bias", 24},
+      {"encoder.layers.0.norm2.weight", 24}, {"encoder.layers.0.norm2.bias", 24}, {"encoder.norm.weight", 24}, {"encoder.norm.bias", 24}};
+  MemoryWeights floats, codes;
+  std::vector<std::vector<std::int8_t>> kept;
+  unsigned seed = 1;
+  for (const auto& [name, size] : vectors) {
+    floats.add(name, {size}, test::normals(size, ++seed, 0.4F));
+    codes.add(name, {size}, test::normals(size, seed, 0.4F));
+  }
+  for (const auto& [name, shape] : matrices) {
+    const auto scale = test::normals(shape[0], ++seed, 0.003F);
+    std::vector<std::int8_t> code;
+    std::vector<float> value;
+    for (std::size_t i = 0; i < shape[0] * shape[1]; ++i) {
+      code.push_back(static_cast<std::int8_t>(static_cast<int>((i * 37 + seed) % 255) - 127));
+      value.push_back(static_cast<float>(code.back()) * scale[i / shape[1]]);
+    }
+    kept.push_back(std::move(code));
+    floats.add(name, shape, value);
+    codes.add(name, shape, {});
+    codes.view(name) = {DType::i8, shape, reinterpret_cast<const std::byte*>(kept.back().data())};
+    codes.add(name + std::string(".scale"), {shape[0]}, scale);
+  }
+  std::vector<std::string> unused;
+  for (const char* backend : {"auto", "openblas", "reference"}) {
+    INFO(backend);
+    const Encoder with_floats(family.config, bind_weights(family, floats, unused), backend_named(backend), Precision::f32);
+    const Encoder with_codes(family.config, bind_weights(family, codes, unused), backend_named(backend), Precision::f32);
+    const auto x = run(with_floats, {kIds, {}, kRows});
+    const auto y = run(with_codes, {kIds, {}, kRows});
+    REQUIRE(x.size() == y.size());
+    for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(x[i] == Approx(y[i]).margin(1e-5));
+  }
+  CHECK(unused.empty());
+  codes.remove("encoder.layers.0.linear1.weight.scale");
+  CHECK(test::error_of(ErrorKind::model, [&] { bind_weights(family, codes, unused); }).find("linear1.weight.scale, got I8 alone") != std::string::npos);
+}
+
 TEST_CASE("every switch survives the way to mha-json and back") {
   for (const auto& [name, config] : test::every_switch()) {
     INFO(name);
