@@ -9,7 +9,8 @@
 
 namespace mha {
 
-Embeddings::Embeddings(const ModelConfig& config, const EmbeddingWeights& weights, const Backend& backend, Precision precision)
+Embeddings::Embeddings(const ModelConfig& config, const EmbeddingWeights& weights, const Backend& backend,
+                       Precision precision)
     : config_(config), weights_(weights), backend_(backend) {
   if (config.factorised()) {
     const LinearWeights* const projection[] = {&weights.projection};
@@ -25,8 +26,8 @@ void Embeddings::forward(const Batch& batch, Matrix x, Scratch& scratch, StageRe
   const bool widened_first = factorised && place == Projection::after_lookup;
   const Matrix words = factorised ? matrix_in(scratch.words, x.rows, config_.embedding_size) : x;
 
-  look_up_words(batch, words);                                        // [N, embedding_size]
-  if (widened_first) project(words, x, scratch);                      // [N, d_model]
+  look_up_words(batch, words);                    // [N, embedding_size]
+  if (widened_first) project(words, x, scratch);  // [N, d_model]
   const Matrix e = widened_first ? x : words;
   if (config_.embedding_scale != 1.0F) {
     for (std::size_t r = 0; r < e.rows; ++r) scale(config_.embedding_scale, e.row(r), e.cols);
@@ -37,7 +38,7 @@ void Embeddings::forward(const Batch& batch, Matrix x, Scratch& scratch, StageRe
   add_token_types(batch, e, scratch);
   if (stages != nullptr) record_summands(batch, e, scratch, *stages);
   if (factorised && place == Projection::after_sum) {
-    project(e, x, scratch);                                           // [N, d_model]
+    project(e, x, scratch);  // [N, d_model]
     return norm_.apply(x, x, scratch.executor);
   }
   norm_.apply(e, e, scratch.executor);
@@ -62,8 +63,10 @@ void Embeddings::record_summands(const Batch& batch, ConstMatrix e, Scratch& scr
 void Embeddings::look_up_words(const Batch& batch, Matrix e) const {
   for (std::size_t r = 0; r < e.rows; ++r) {
     const std::int32_t id = batch.input_ids[r];
-    if (config_.zeroed_token_id == id) std::fill_n(e.row(r), e.cols, 0.0F);
-    else row_to_float32(weights_.word.view, weights_.word.scale, static_cast<std::size_t>(id), e.row(r));
+    if (config_.zeroed_token_id == id)
+      std::fill_n(e.row(r), e.cols, 0.0F);
+    else
+      row_to_float32(weights_.word.view, weights_.word.scale, static_cast<std::size_t>(id), e.row(r));
   }
 }
 
@@ -74,7 +77,8 @@ void Embeddings::rescale_unmasked(const Batch& batch, Matrix e) const {
     const auto masked = static_cast<float>(std::count(ids.begin(), ids.end(), *config_.zeroed_token_id));
     const float kept = 1.0F - masked / static_cast<float>(ids.size());
     if (kept == 0.0F) continue;  // every vector is zero
-    for (std::size_t r = batch.row_begin[input]; r < batch.row_begin[input + 1]; ++r) scale(1.0F / kept, e.row(r), e.cols);
+    for (std::size_t r = batch.row_begin[input]; r < batch.row_begin[input + 1]; ++r)
+      scale(1.0F / kept, e.row(r), e.cols);
   }
 }
 
@@ -83,7 +87,8 @@ void Embeddings::add_positions(const Batch& batch, Matrix e, Scratch& scratch) c
   if (p.sinusoidal != PositionConfig::Sinusoidal::none) {
     for (std::size_t input = 0; input < batch.inputs(); ++input) {
       scratch.sinusoidal.reserve(p.sinusoidal, batch.length(input), e.cols);
-      for (std::size_t i = 0; i < batch.length(input); ++i) add(scratch.sinusoidal.row(i), e.row(batch.row_begin[input] + i), e.cols);
+      for (std::size_t i = 0; i < batch.length(input); ++i)
+        add(scratch.sinusoidal.row(i), e.row(batch.row_begin[input] + i), e.cols);
     }
   }
   if (!p.learned) return;

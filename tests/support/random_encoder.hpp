@@ -93,7 +93,8 @@ inline MemoryWeights random_weights(const ModelConfig& c, unsigned seed) {
     if (c.norm) norm(layer + "feed_forward.norm", c.d_model);
   }
   if (c.final_norm) norm("final_norm", c.d_model);
-  if (c.position.relative_bias && !c.position.relative_bias_per_layer) put("relative_bias.weight", {buckets, c.n_heads}, 1.0F);
+  if (c.position.relative_bias && !c.position.relative_bias_per_layer)
+    put("relative_bias.weight", {buckets, c.n_heads}, 1.0F);
   if (c.position.disentangled) {
     put("relative_table.weight", {2 * c.position.disentangled->span(), c.d_model}, 1.0F);
     if (c.position.disentangled->norm_table) norm("relative_norm", c.d_model);
@@ -138,7 +139,10 @@ inline std::vector<std::pair<std::string, ModelConfig>> every_switch() {
     all.emplace_back(name, c);
   };
   add("post-norm", [](ModelConfig&) {});
-  add("sinusoidal", [](ModelConfig& c) { c.position.sinusoidal = PositionConfig::Sinusoidal::interleaved; c.embedding_scale = 3.0F; });
+  add("sinusoidal", [](ModelConfig& c) {
+    c.position.sinusoidal = PositionConfig::Sinusoidal::interleaved;
+    c.embedding_scale = 3.0F;
+  });
   add("sinusoidal halves, pre-norm, final norm", [](ModelConfig& c) {
     c.position.sinusoidal = PositionConfig::Sinusoidal::halves;
     c.norm->order = NormOrder::pre;
@@ -159,8 +163,13 @@ inline std::vector<std::pair<std::string, ModelConfig>> every_switch() {
     c.norm->order = NormOrder::pre;
     c.norm_bias = c.attention_bias = c.attention_output_bias = c.feed_forward_bias = c.feed_forward_output_bias = false;
   });
-  add("relative bias, unscaled", [](ModelConfig& c) { c.position.relative_bias = true; c.scale_scores = false; c.d_head = 6; });
-  add("relative bias a layer", [](ModelConfig& c) { c.position.relative_bias = c.position.relative_bias_per_layer = true; });
+  add("relative bias, unscaled", [](ModelConfig& c) {
+    c.position.relative_bias = true;
+    c.scale_scores = false;
+    c.d_head = 6;
+  });
+  add("relative bias a layer",
+      [](ModelConfig& c) { c.position.relative_bias = c.position.relative_bias_per_layer = true; });
   add("rotary halves, local windows", [](ModelConfig& c) {
     c.position.rotary = PositionConfig::Rotary::halves;
     c.position.rotary_base_local = 50.0;
@@ -184,8 +193,15 @@ inline std::vector<std::pair<std::string, ModelConfig>> every_switch() {
     c.convolution = ConvolutionConfig{3, 2, Activation::tanh};
   });
   add("grouped heads", [](ModelConfig& c) { c.n_kv_heads = 1; });
-  add("shared layers", [](ModelConfig& c) { c.n_layers = 3; c.shared_layers = 1; c.layer_weights = {0, 0, 0}; });
-  add("factorised after the norm", [](ModelConfig& c) { c.embedding_size = 7; c.embedding_norm = true; });
+  add("shared layers", [](ModelConfig& c) {
+    c.n_layers = 3;
+    c.shared_layers = 1;
+    c.layer_weights = {0, 0, 0};
+  });
+  add("factorised after the norm", [](ModelConfig& c) {
+    c.embedding_size = 7;
+    c.embedding_norm = true;
+  });
   add("factorised after the sum", [](ModelConfig& c) {
     c.embedding_size = 7;
     c.embedding_norm = true;
@@ -196,7 +212,10 @@ inline std::vector<std::pair<std::string, ModelConfig>> every_switch() {
     c.embedding_projection = ModelConfig::Projection::after_lookup;
     c.position.sinusoidal = PositionConfig::Sinusoidal::interleaved;
   });
-  add("zeroed token", [](ModelConfig& c) { c.zeroed_token_id = 3; c.embedding_scale = 0.88F; });
+  add("zeroed token", [](ModelConfig& c) {
+    c.zeroed_token_id = 3;
+    c.embedding_scale = 0.88F;
+  });
   add("bare attention", [](ModelConfig& c) {
     c.norm.reset();
     c.residual = false;

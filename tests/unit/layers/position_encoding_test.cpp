@@ -54,7 +54,8 @@ TEST_CASE("rotation keeps lengths, and products depend on the difference of posi
       std::copy(x.begin(), x.end(), rows.begin() + static_cast<std::ptrdiff_t>(position * 8));
       const std::size_t begin[] = {0, 40};
       rotate(layout, table, {rows.data(), 40, 8}, begin, 8, nullptr);
-      return std::vector<float>(rows.begin() + static_cast<std::ptrdiff_t>(position * 8), rows.begin() + static_cast<std::ptrdiff_t>(position * 8 + 8));
+      return std::vector<float>(rows.begin() + static_cast<std::ptrdiff_t>(position * 8),
+                                rows.begin() + static_cast<std::ptrdiff_t>(position * 8 + 8));
     };
     const auto product = [&](std::size_t i, std::size_t j) { return dot(turned(q, i).data(), turned(k, j).data(), 8); };
     CHECK(turned(q, 0) == q);

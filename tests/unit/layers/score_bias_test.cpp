@@ -11,19 +11,22 @@ using namespace mha;
 
 // Both tables were printed by transformers 5.24 (T5Attention._relative_position_bucket, make_log_bucket_position).
 TEST_CASE("distances fall into the reference's T5 buckets") {
-  const std::vector<std::size_t> expected{5, 5, 5, 5, 5, 5, 5, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 2, 1, 0, 7, 8, 9, 9, 9, 9,
-                                          10, 10, 10, 10, 10, 10, 10, 11, 11, 11, 11, 11, 11, 11};
+  const std::vector<std::size_t> expected{5, 5, 5, 5, 5, 5, 5,  4,  4,  4,  4,  4,  4,  4,  3,  3,  3,  3,  2,  1, 0,
+                                          7, 8, 9, 9, 9, 9, 10, 10, 10, 10, 10, 10, 10, 11, 11, 11, 11, 11, 11, 11};
   for (std::int64_t distance = -20; distance <= 20; ++distance) {
     CHECK(relative_bucket(distance, 12, 30) == expected[static_cast<std::size_t>(distance + 20)]);
   }
-  const std::vector<std::size_t> sevens{0, 23, 25, 26, 27, 28, 28, 29, 29, 29, 30, 30, 30, 31, 31, 31, 31, 31, 31, 31, 31};
-  for (std::size_t i = 0; i < sevens.size(); ++i) CHECK(relative_bucket(static_cast<std::int64_t>(7 * i), 32, 128) == sevens[i]);
+  const std::vector<std::size_t> sevens{0,  23, 25, 26, 27, 28, 28, 29, 29, 29, 30,
+                                        30, 30, 31, 31, 31, 31, 31, 31, 31, 31};
+  for (std::size_t i = 0; i < sevens.size(); ++i)
+    CHECK(relative_bucket(static_cast<std::int64_t>(7 * i), 32, 128) == sevens[i]);
 }
 
 TEST_CASE("distances fall into the reference's DeBERTa buckets, and are themselves where there are none") {
-  const std::vector<std::int64_t> expected{-11, -11, -11, -11, -11, -11, -10, -10, -10, -9, -9, -8, -7, -1, 5, 8, 9, 9, 10, 10, 10, 10,
-                                           11, 11, 11, 11, 11};
-  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(log_bucket(-79 + 6 * static_cast<std::int64_t>(i), 12, 80) == expected[i]);
+  const std::vector<std::int64_t> expected{-11, -11, -11, -11, -11, -11, -10, -10, -10, -9, -9, -8, -7, -1,
+                                           5,   8,   9,   9,   10,  10,  10,  10,  11,  11, 11, 11, 11};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(log_bucket(-79 + 6 * static_cast<std::int64_t>(i), 12, 80) == expected[i]);
   for (std::int64_t distance = -100; distance <= 100; ++distance) {
     CHECK(log_bucket(distance, 0, 80) == distance);
     CHECK(log_bucket(-distance, 6, 50) == -log_bucket(distance, 6, 50));
@@ -32,7 +35,8 @@ TEST_CASE("distances fall into the reference's DeBERTa buckets, and are themselv
 
 TEST_CASE("ALiBi slopes are those of the paper, also for a number of heads that is no power of two") {
   const auto eight = alibi_slopes(8);
-  for (std::size_t head = 0; head < 8; ++head) CHECK(eight[head] == Approx(std::pow(0.5, static_cast<double>(head + 1))));
+  for (std::size_t head = 0; head < 8; ++head)
+    CHECK(eight[head] == Approx(std::pow(0.5, static_cast<double>(head + 1))));
   const auto six = alibi_slopes(6);
   const std::vector<double> expected{0.25, 0.0625, 0.015625, 0.00390625, 0.5, 0.125};
   for (std::size_t head = 0; head < 6; ++head) CHECK(six[head] == Approx(expected[head]));
@@ -40,7 +44,9 @@ TEST_CASE("ALiBi slopes are those of the paper, also for a number of heads that 
 
 TEST_CASE("a distance bias adds the same term wherever key - query is the same") {
   DistanceBias bias;
-  const auto term = [](std::size_t head, std::int64_t distance) { return static_cast<float>(1000 * head) + static_cast<float>(distance); };
+  const auto term = [](std::size_t head, std::int64_t distance) {
+    return static_cast<float>(1000 * head) + static_cast<float>(distance);
+  };
   for (const std::size_t rows : {5U, 3U, 200U}) {
     bias.reserve(2, rows, term);
     std::vector<float> scores(2 * (rows + 1), 1.0F);

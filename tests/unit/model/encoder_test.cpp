@@ -24,11 +24,13 @@ struct Model {
   Encoder encoder;
 
   Model(const ModelConfig& c, unsigned seed, const Backend& backend = backend_named("auto"))
-      : config(c), weights(test::random_weights(c, seed)), encoder(c, test::bound(c, weights), backend, Precision::f32) {}
+      : config(c),
+        weights(test::random_weights(c, seed)),
+        encoder(c, test::bound(c, weights), backend, Precision::f32) {}
 };
 
-std::vector<float> run(const Encoder& encoder, const Batch& batch, const Wanted& wanted = {}, Captured* captured = nullptr,
-                       Executor* executor = nullptr) {
+std::vector<float> run(const Encoder& encoder, const Batch& batch, const Wanted& wanted = {},
+                       Captured* captured = nullptr, Executor* executor = nullptr) {
   Workspace workspace(executor);
   const ConstMatrix x = encoder.forward(batch, workspace, wanted, captured);
   return {x.data, x.data + x.rows * x.cols};
@@ -73,7 +75,8 @@ TEST_CASE("with every switch, an input gives the same bits alone and in a batch,
       const std::size_t rows[] = {0, length};
       const Batch alone{std::span(kIds).subspan(kRows[i], length), std::span(kTypes).subspan(kRows[i], length), rows};
       const auto begin = together.begin() + static_cast<std::ptrdiff_t>(kRows[i] * config.d_model);
-      CHECK(run(m.encoder, alone) == std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(length * config.d_model)));
+      CHECK(run(m.encoder, alone) ==
+            std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(length * config.d_model)));
     }
   }
 }
@@ -94,7 +97,8 @@ TEST_CASE("with every switch, capture changes no bit, and attention rows sum to 
       const float* row = probs.data();
       for (std::size_t i = 0; i + 1 < kRows.size(); ++i) {
         const std::size_t length = kRows[i + 1] - kRows[i];
-        for (std::size_t r = 0; r < config.n_heads * length; ++r, row += length) CHECK(sum(row, length) == Approx(1.0).margin(1e-5));
+        for (std::size_t r = 0; r < config.n_heads * length; ++r, row += length)
+          CHECK(sum(row, length) == Approx(1.0).margin(1e-5));
       }
       CHECK(row == probs.data() + captured.attention_begin.back());
     }
@@ -138,17 +142,20 @@ TEST_CASE("with every switch, the stages of a layer multiply out and end where t
       for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t c = 0; c < config.d_model; ++c) {
           double total = bias.present() ? static_cast<double>(reinterpret_cast<const float*>(bias.view.data)[c]) : 0.0;
-          for (std::size_t h = 0; h < config.n_heads; ++h) total += static_cast<double>(s["output_share"]->values[(h * n + i) * config.d_model + c]);
+          for (std::size_t h = 0; h < config.n_heads; ++h)
+            total += static_cast<double>(s["output_share"]->values[(h * n + i) * config.d_model + c]);
           REQUIRE(s["attention_output"]->values[i * config.d_model + c] == Approx(total).margin(1e-4));
         }
       }
       const bool is_last_step = !config.convolution || layer > 0;
       const char* end = config.norm && config.norm->order == NormOrder::pre ? "residual2" : nullptr;
       if (end != nullptr && is_last_step) {
-        for (std::size_t i = 0; i < s[end]->values.size(); ++i) CHECK(s["block_output"]->values[i] == Approx(s[end]->values[i]).margin(1e-4));
+        for (std::size_t i = 0; i < s[end]->values.size(); ++i)
+          CHECK(s["block_output"]->values[i] == Approx(s[end]->values[i]).margin(1e-4));
       }
       if (!(config.final_norm && layer + 1 == config.n_layers)) {
-        CHECK(std::equal(s["block_output"]->values.begin(), s["block_output"]->values.end(), captured.hidden_states[layer + 1].data()));
+        CHECK(std::equal(s["block_output"]->values.begin(), s["block_output"]->values.end(),
+                         captured.hidden_states[layer + 1].data()));
       }
     }
   }
@@ -167,7 +174,8 @@ TEST_CASE("an ablated head contributes nothing") {
 
   Model without(config, 2);
   for (std::size_t out = 0; out < config.d_model; ++out) {
-    for (std::size_t c = 8; c < 16; ++c) without.weights.values("layers.0.attention.output.weight")[out * config.d_model + c] = 0.0F;
+    for (std::size_t c = 8; c < 16; ++c)
+      without.weights.values("layers.0.attention.output.weight")[out * config.d_model + c] = 0.0F;
   }
   const Encoder encoder(config, test::bound(config, without.weights), backend_named("auto"), Precision::f32);
   const auto expected = run(encoder, whole_batch());
@@ -183,20 +191,24 @@ TEST_CASE("bare attention without norm, residual and feed-forward is softmax(QK^
   const std::size_t d = config.d_model;
   const std::size_t rows[] = {0, n};
   const auto got = run(m.encoder, {std::span(kIds).first(n), {}, rows});
-  const auto array = [&](const std::string& name) { return reinterpret_cast<const float*>(m.weights.find(name)->data); };
+  const auto array = [&](const std::string& name) {
+    return reinterpret_cast<const float*>(m.weights.find(name)->data);
+  };
   const auto linear = [&](const std::vector<double>& x, const std::string& name) {
     std::vector<double> y(n * d);
     for (std::size_t r = 0; r < n; ++r) {
       for (std::size_t o = 0; o < d; ++o) {
         y[r * d + o] = static_cast<double>(array(name + ".bias")[o]);
-        for (std::size_t i = 0; i < d; ++i) y[r * d + o] += x[r * d + i] * static_cast<double>(array(name + ".weight")[o * d + i]);
+        for (std::size_t i = 0; i < d; ++i)
+          y[r * d + o] += x[r * d + i] * static_cast<double>(array(name + ".weight")[o * d + i]);
       }
     }
     return y;
   };
   std::vector<double> x;
   for (std::size_t r = 0; r < n; ++r) {
-    for (std::size_t c = 0; c < d; ++c) x.push_back(static_cast<double>(array("embeddings.word.weight")[static_cast<std::size_t>(kIds[r]) * d + c]));
+    for (std::size_t c = 0; c < d; ++c)
+      x.push_back(static_cast<double>(array("embeddings.word.weight")[static_cast<std::size_t>(kIds[r]) * d + c]));
   }
   const auto q = linear(x, "layers.0.attention.query");
   const auto k = linear(x, "layers.0.attention.key");
@@ -216,7 +228,8 @@ TEST_CASE("bare attention without norm, residual and feed-forward is softmax(QK^
     }
   }
   const auto expected = linear(z, "layers.0.attention.output");
-  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(static_cast<double>(got[i]) == Approx(expected[i]).margin(1e-4));
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(static_cast<double>(got[i]) == Approx(expected[i]).margin(1e-4));
 }
 
 TEST_CASE("inputs that the model cannot take are errors that name the input") {
@@ -224,11 +237,13 @@ TEST_CASE("inputs that the model cannot take are errors that name the input") {
   config.max_positions = 4;
   config.type_vocab_size = 1;
   Model m(config, 1);
-  const auto message = [&](std::vector<std::int32_t> ids, std::vector<std::int32_t> types, std::vector<std::size_t> rows) {
+  const auto message = [&](std::vector<std::int32_t> ids, std::vector<std::int32_t> types,
+                           std::vector<std::size_t> rows) {
     return test::error_of(ErrorKind::input, [&] { run(m.encoder, {ids, types, rows}); });
   };
-  CHECK(message({1, 2, 50}, {}, {0, 2, 3}) == "input 1 of the batch: token id 50: expected 0 to 49 (the embedding table); the tokenizer does "
-                                             "not belong to this model");
+  CHECK(message({1, 2, 50}, {}, {0, 2, 3}) ==
+        "input 1 of the batch: token id 50: expected 0 to 49 (the embedding table); the tokenizer does "
+        "not belong to this model");
   CHECK(message({-1}, {}, {0, 1}).find("token id -1") != std::string::npos);
   CHECK(message({1, 2, 3, 4, 5}, {}, {0, 5}) == "input 0 of the batch: expected at most 4 tokens, got 5; truncate it");
   CHECK(message({1, 2}, {}, {0, 1, 1, 2}) == "input 1 of the batch: expected at least one token, got none");
@@ -257,22 +272,40 @@ TEST_CASE("weights that do not fit the configuration are refused") {
   const MemoryWeights weights = test::random_weights(config, 1);
   Weights bound = test::bound(config, weights);
   bound.layers[1].feed_forward.out.weight.view.shape = {24, 21};
-  CHECK(test::error_of(ErrorKind::model, [&] { Encoder(config, bound, backend_named("auto"), Precision::f32); }) ==
-        "weights: tensor layers.1.feed_forward.out.weight: expected shape [24,20] (from the configuration), got [24,21]");
+  CHECK(
+      test::error_of(ErrorKind::model, [&] { Encoder(config, bound, backend_named("auto"), Precision::f32); }) ==
+      "weights: tensor layers.1.feed_forward.out.weight: expected shape [24,20] (from the configuration), got [24,21]");
 }
 
 TEST_CASE("a factorised transformer_encoder with I8 weights is the one whose weights are code times scale") {
-  const nlohmann::json json{{"model_type", "transformer_encoder"}, {"d_model", 24}, {"nhead", 3}, {"num_layers", 1}, {"dim_feedforward", 20},
-                            {"vocab_size", 50}, {"max_positions", 64}, {"embedding_size", 7}, {"norm_first", true}, {"final_norm", true}};
+  const nlohmann::json json{{"model_type", "transformer_encoder"},
+                            {"d_model", 24},
+                            {"nhead", 3},
+                            {"num_layers", 1},
+                            {"dim_feedforward", 20},
+                            {"vocab_size", 50},
+                            {"max_positions", 64},
+                            {"embedding_size", 7},
+                            {"norm_first", true},
+                            {"final_norm", true}};
   const FamilyModel family = read_family(json, "config.json");
   const std::pair<const char*, std::vector<std::size_t>> matrices[] = {
-      {"embedding.weight", {50, 7}}, {"embedding_projection.weight", {24, 7}}, {"encoder.layers.0.self_attn.in_proj_weight", {72, 24}},
-      {"encoder.layers.0.self_attn.out_proj.weight", {24, 24}}, {"encoder.layers.0.linear1.weight", {20, 24}},
+      {"embedding.weight", {50, 7}},
+      {"embedding_projection.weight", {24, 7}},
+      {"encoder.layers.0.self_attn.in_proj_weight", {72, 24}},
+      {"encoder.layers.0.self_attn.out_proj.weight", {24, 24}},
+      {"encoder.layers.0.linear1.weight", {20, 24}},
       {"encoder.layers.0.linear2.weight", {24, 20}}};
-  const std::pair<const char*, std::size_t> vectors[] = {
-      {"encoder.layers.0.self_attn.in_proj_bias", 72}, {"encoder.layers.0.self_attn.out_proj.bias", 24}, {"encoder.layers.0.linear1.bias", 20},
-      {"encoder.layers.0.linear2.bias", 24}, {"encoder.layers.0.norm1.weight", 24}, {"encoder.layers.0.norm1.bias", 24},
-      {"encoder.layers.0.norm2.weight", 24}, {"encoder.layers.0.norm2.bias", 24}, {"encoder.norm.weight", 24}, {"encoder.norm.bias", 24}};
+  const std::pair<const char*, std::size_t> vectors[] = {{"encoder.layers.0.self_attn.in_proj_bias", 72},
+                                                         {"encoder.layers.0.self_attn.out_proj.bias", 24},
+                                                         {"encoder.layers.0.linear1.bias", 20},
+                                                         {"encoder.layers.0.linear2.bias", 24},
+                                                         {"encoder.layers.0.norm1.weight", 24},
+                                                         {"encoder.layers.0.norm1.bias", 24},
+                                                         {"encoder.layers.0.norm2.weight", 24},
+                                                         {"encoder.layers.0.norm2.bias", 24},
+                                                         {"encoder.norm.weight", 24},
+                                                         {"encoder.norm.bias", 24}};
   MemoryWeights floats, codes;
   std::vector<std::vector<std::int8_t>> kept;
   unsigned seed = 1;
@@ -297,8 +330,10 @@ TEST_CASE("a factorised transformer_encoder with I8 weights is the one whose wei
   std::vector<std::string> unused;
   for (const char* backend : {"auto", "openblas", "reference"}) {
     INFO(backend);
-    const Encoder with_floats(family.config, bind_weights(family, floats, unused), backend_named(backend), Precision::f32);
-    const Encoder with_codes(family.config, bind_weights(family, codes, unused), backend_named(backend), Precision::f32);
+    const Encoder with_floats(family.config, bind_weights(family, floats, unused), backend_named(backend),
+                              Precision::f32);
+    const Encoder with_codes(family.config, bind_weights(family, codes, unused), backend_named(backend),
+                             Precision::f32);
     const auto x = run(with_floats, {kIds, {}, kRows});
     const auto y = run(with_codes, {kIds, {}, kRows});
     REQUIRE(x.size() == y.size());
@@ -306,7 +341,9 @@ TEST_CASE("a factorised transformer_encoder with I8 weights is the one whose wei
   }
   CHECK(unused.empty());
   codes.remove("encoder.layers.0.linear1.weight.scale");
-  CHECK(test::error_of(ErrorKind::model, [&] { bind_weights(family, codes, unused); }).find("linear1.weight.scale, got I8 alone") != std::string::npos);
+  CHECK(test::error_of(ErrorKind::model, [&] {
+          bind_weights(family, codes, unused);
+        }).find("linear1.weight.scale, got I8 alone") != std::string::npos);
 }
 
 TEST_CASE("every switch survives the way to mha-json and back") {
