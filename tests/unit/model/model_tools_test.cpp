@@ -106,6 +106,7 @@ TEST_CASE("a fresh model is the same bytes for the same seed and others for anot
 TEST_CASE("a shape that does not fit together is wrong usage") {
   const TemporaryFolder folder;
   InitOptions options = shape((folder / "x.json").string(), ModelFormat::json);
+  options.config.d_head = 0;
   options.config.n_heads = 3;
   CHECK_FALSE(error_of(ErrorKind::usage, [&] { mha::init_model(options); }).empty());
   options = shape((folder / "x.json").string(), ModelFormat::json);
