@@ -44,16 +44,22 @@ struct Packed final : PackedLinear {
   Bytes data;
   std::vector<float> bias;     // [panels · panel], zero beyond `out`
   std::vector<float> scale;    // int8: a step a column
-  std::vector<std::int32_t> offset;  // int8 without AMX: 128 · Σ codes of a column
+  std::vector<std::int32_t> sum;  // int8: Σ codes of a column
 
   const std::byte* panel(std::size_t index) const { return data.data() + index * panel_bytes; }
+};
+
+/// How a row of int8 operands was quantised: value = step · (code − zero).
+struct RowCode {
+  float step;
+  std::int32_t zero;
 };
 
 /// Input rows in the form an engine multiplies, in scratch that the caller owns.
 struct Operand {
   std::byte* data = nullptr;
   std::size_t stride = 0;       // bytes, from Engine::operand_stride
-  float* row_step = nullptr;    // int8: one a row
+  RowCode* codes = nullptr;     // int8: one a row
 };
 
 /// Memory that will be read next: asked for while a block is multiplied.

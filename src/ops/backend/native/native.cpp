@@ -31,7 +31,7 @@ struct Scratch {
   Bytes hidden;
   Bytes expanded;
   FloatBuffer sums;
-  FloatBuffer row_steps;
+  std::vector<native::RowCode> codes;
 };
 
 Scratch& scratch() {
@@ -63,11 +63,11 @@ class Session {
   const Engine& engine_;
 };
 
-Operand operand_in(Bytes& memory, FloatBuffer& steps, const Engine& engine, std::size_t rows, std::size_t cols) {
+Operand operand_in(Bytes& memory, std::vector<native::RowCode>& codes, const Engine& engine, std::size_t rows, std::size_t cols) {
   const std::size_t padded = round_up(rows, engine.row_block());
   memory.reserve(engine.operand_bytes(padded, cols));
-  steps.reserve(padded);
-  return {memory.data(), engine.operand_stride(cols), steps.data()};
+  if (codes.size() < padded) codes.resize(padded);
+  return {memory.data(), engine.operand_stride(cols), codes.data()};
 }
 
 /// The weights that come next, a share for each block of rows.
@@ -96,7 +96,7 @@ void multiply_rows(const Engine& engine, const Packed& weights, ConstMatrix x, M
   const std::size_t width = engine.panel();
   const std::size_t block = engine.row_block();
   const std::size_t blocks = (x.rows + block - 1) / block;
-  const Operand operand = operand_in(mine.operand, mine.row_steps, engine, x.rows, x.cols);
+  const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
   engine.convert(x, operand);
   mine.expanded.reserve(engine.expanded_bytes(weights.steps));
   mine.sums.reserve(block * width);
@@ -137,8 +137,8 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
   const std::size_t padded_rows = round_up(x.rows, block);
   const std::size_t blocks = padded_rows / block;
   const std::size_t sums_stride = out.panels * width;
-  const Operand operand = operand_in(mine.operand, mine.row_steps, engine, x.rows, x.cols);
-  const Operand hidden = operand_in(mine.hidden, mine.row_steps, engine, x.rows, chunk_panels * width);
+  const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
+  const Operand hidden = operand_in(mine.hidden, mine.codes, engine, x.rows, chunk_panels * width);
   engine.convert(x, operand);
   mine.expanded.reserve(std::max(engine.expanded_bytes(in.steps), engine.expanded_bytes(chunk_panels * width)));
   mine.sums.reserve(block * width + padded_rows * sums_stride);
