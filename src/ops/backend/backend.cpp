@@ -45,6 +45,17 @@ std::size_t Backend::rows_in_cache(std::size_t d_model, std::size_t d_ff) const 
   return std::clamp<std::size_t>(row == 0 ? 1 : kFloats / row, 64, 1024);
 }
 
+std::string_view name_of(Precision precision) {
+  switch (precision) {
+    case Precision::f32: return "f32";
+    case Precision::bf16: return "bf16";
+    case Precision::bf16x3: return "bf16x3";
+    case Precision::bf16x6: return "bf16x6";
+    case Precision::int8: return "int8";
+  }
+  return "?";
+}
+
 const Backend& backend_named(std::string_view name) {
   if (name == "auto" || name == "native") return native_backend();
   if (name == "onednn") return onednn_backend();
