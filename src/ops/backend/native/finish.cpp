@@ -13,6 +13,20 @@ namespace HWY_NAMESPACE {
 void FinishBlock(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const native::BlockTail& tail,
                  float* y, std::size_t y_stride) {
   const F32 d;
+  const std::size_t lanes = hn::Lanes(d);
+  if (tail.activation == Activation::none && cols % lanes == 0) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const float* line = sums + r * stride;
+      const float* residual = tail.residual == nullptr ? nullptr : tail.residual + r * tail.residual_stride;
+      float* to = y + r * y_stride;
+      for (std::size_t c = 0; c < cols; c += lanes) {
+        V32 value = hn::Add(hn::LoadU(d, line + c), hn::LoadU(d, tail.bias + c));
+        if (tail.residual != nullptr) value = hn::Add(value, hn::LoadU(d, residual + c));
+        hn::StoreU(value, d, to + c);
+      }
+    }
+    return;
+  }
   WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
     FinishVectors(sums, stride, rows, cols, tail, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t rest) {
       if (rest == 0) {

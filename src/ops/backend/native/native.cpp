@@ -20,8 +20,8 @@ using native::Packed;
 
 /// Rows that go through all panels together: their operand stays in the second-level cache while panels stream by.
 constexpr std::size_t kRowsTogether = 256;
-/// Hidden columns of a feed-forward that are alive at a time.
-constexpr std::size_t kHiddenColumns = 384;
+/// Bytes of hidden values of a feed-forward that are alive at a time: half of a second-level cache.
+constexpr std::size_t kHiddenBytes = std::size_t{1} << 20;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -133,17 +133,29 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
   Scratch& mine = scratch();
   const std::size_t width = engine.panel();
   const std::size_t block = engine.row_block();
-  const std::size_t chunk_panels = std::max<std::size_t>(1, kHiddenColumns / width);
   const std::size_t padded_rows = round_up(x.rows, block);
+  const std::size_t panel_bytes = engine.operand_bytes(padded_rows, width);
+  const std::size_t chunk_panels = std::clamp<std::size_t>(kHiddenBytes / panel_bytes, 1, in.panels);
+  // All hidden columns at once: each sum is finished where it is made.
+  const bool whole = chunk_panels == in.panels;
   const std::size_t blocks = padded_rows / block;
   const std::size_t sums_stride = out.panels * width;
   const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
   const Operand hidden = operand_in(mine.hidden, mine.codes, engine, x.rows, chunk_panels * width);
   engine.convert(x, operand);
-  mine.expanded.reserve(std::max(engine.expanded_bytes(in.steps), engine.expanded_bytes(chunk_panels * width)));
-  mine.sums.reserve(block * width + padded_rows * sums_stride);
+  mine.expanded.reserve(std::max(engine.expanded_bytes(in.steps), engine.expanded_bytes(out.steps)));
+  mine.sums.reserve(block * width + (whole ? 0 : padded_rows * sums_stride));
   float* first_sums = mine.sums.data();
   float* second_sums = first_sums + block * width;
+  const auto finish = [&](const float* sums, std::size_t stride, std::size_t row, std::size_t rows, std::size_t column,
+                          std::size_t cols) {
+    BlockTail block_tail{out.bias.data() + column, Activation::none, false, nullptr, 0};
+    if (tail.residual.data != nullptr) {
+      block_tail.residual = tail.residual.row(row) + column;
+      block_tail.residual_stride = tail.residual.stride;
+    }
+    native::finish_block(sums, stride, rows, cols, block_tail, y.row(row) + column, y.stride);
+  };
   const Session session(engine);
   for (std::size_t chunk = 0; chunk < in.panels; chunk += chunk_panels) {
     const std::size_t chunk_end = std::min(chunk + chunk_panels, in.panels);
@@ -177,18 +189,19 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
                           over ? 0 : last ? in.panel_bytes : engine.step_bytes(end - begin), blocks);
       for (std::size_t row = 0; row < x.rows; row += block) {
         const std::size_t rows = std::min(block, x.rows - row);
-        float* sums = second_sums + row * sums_stride + p * width;
+        float* sums = whole ? first_sums : second_sums + row * sums_stride + p * width;
+        const std::size_t stride = whole ? width : sums_stride;
         if (blocks == 1) {
-          engine.expand_and_multiply(out, p, begin, end, mine.expanded.data(), hidden, rows, sums, sums_stride, chunk > 0);
+          engine.expand_and_multiply(out, p, begin, end, mine.expanded.data(), hidden, rows, sums, stride, chunk > 0);
         } else {
-          engine.multiply(out, p, begin, end, mine.expanded.data(), hidden, row, rows, sums, sums_stride, chunk > 0,
+          engine.multiply(out, p, begin, end, mine.expanded.data(), hidden, row, rows, sums, stride, chunk > 0,
                           lookahead.step());
         }
+        if (whole) finish(sums, width, row, rows, p * width, std::min(width, out.out - p * width));
       }
     }
   }
-  BlockTail block_tail{out.bias.data(), Activation::none, false, tail.residual.data, tail.residual.stride};
-  native::finish_block(second_sums, sums_stride, x.rows, out.out, block_tail, y.data, y.stride);
+  if (!whole) finish(second_sums, sums_stride, 0, x.rows, 0, out.out);
 }
 
 /// How one call is cut: runs of rows when there are many, else groups of panels.
