@@ -35,6 +35,54 @@ void FinishToParts(const float* sums, std::size_t stride, std::size_t rows, std:
   });
 }
 
+/// A full block of sums while the full block before is finished, a few rows after each step: a tail that waited for the tiles
+/// would leave both idle in turns.
+template <std::size_t Parts>
+void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
+                       std::size_t sums_stride, native::Ahead ahead, const native::Finish& before) {
+  constexpr std::size_t kGroups = kBlock / 2;
+  const F32 d;
+  const native::BlockTail& tail = before.tail;
+  std::byte* parts = before.y == nullptr ? TiledAt<Parts>(before.operand, before.row, before.column) : nullptr;
+  const std::size_t share = (kGroups + steps - 1) / steps;
+  std::size_t done = 0;
+  WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
+    // Two rows of two vectors.
+    const auto finish_group = [&](std::size_t group) {
+      const std::size_t row = 2 * group;
+      const V32 left = hn::LoadU(d, tail.bias);
+      const V32 right = hn::LoadU(d, tail.bias + kTileRows);
+      const float* from = before.sums + row * before.stride;
+      const float* below = from + before.stride;
+      Wide x{{hn::Add(hn::LoadU(d, from), left), hn::Add(hn::LoadU(d, from + kTileRows), right),
+              hn::Add(hn::LoadU(d, below), left), hn::Add(hn::LoadU(d, below + kTileRows), right)}};
+      x = function(WideF32(), x);
+      if (before.y == nullptr) {
+        std::byte* to = parts + row * kTileRow;
+        StoreParts<Parts>(x.v[0].raw, to);
+        StoreParts<Parts>(x.v[1].raw, to + kTileRow / 2);
+        StoreParts<Parts>(x.v[2].raw, to + kTileRow);
+        StoreParts<Parts>(x.v[3].raw, to + kTileRow + kTileRow / 2);
+        return;
+      }
+      if (tail.residual != nullptr) {
+        const float* residual = tail.residual + row * tail.residual_stride;
+        const float* residual_below = residual + tail.residual_stride;
+        x = Add(x, {{hn::LoadU(d, residual), hn::LoadU(d, residual + kTileRows), hn::LoadU(d, residual_below),
+                     hn::LoadU(d, residual_below + kTileRows)}});
+      }
+      float* to = before.y + row * before.y_stride;
+      hn::StoreU(x.v[0], d, to);
+      hn::StoreU(x.v[1], d, to + kTileRows);
+      hn::StoreU(x.v[2], d, to + before.y_stride);
+      hn::StoreU(x.v[3], d, to + before.y_stride + kTileRows);
+    };
+    MultiplyTiles<Parts, true>(rows, weights, steps, sums, sums_stride, false, ahead, [&](std::size_t) {
+      for (std::size_t i = 0; i < share && done < kGroups; ++i) finish_group(done++);
+    });
+  });
+}
+
 /// The three parts of weights that are kept as float32, for one step: [2 tiles][16 rows][even, odd input column][16 outputs]
 /// becomes [high][middle][low], two tiles each; rows [begin, end) of the 32. Each part is rounded to nearest; what the last one leaves is zero.
 HWY_INLINE void ExpandTileRows(const std::byte* stored, std::byte* unfolded, std::size_t begin, std::size_t end) {
@@ -376,6 +424,20 @@ class TileEngine : public Engine {
                                stride * sizeof(float), accumulate, rows, ahead);
   }
 
+  void multiply_and_finish(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+                           const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
+                           std::size_t stride, Ahead ahead, const Finish* before) const override {
+    const bool full = before != nullptr && before->rows == amx::kBlock && before->cols == amx::kPanel;
+    if (!full || rows <= amx::kTileRows) {
+      if (before != nullptr) finish(*before);
+      multiply(weights, panel_index, first, last, expanded, operand, row, rows, sums, stride, false, ahead);
+      return;
+    }
+    const std::byte* tiles = Parts == 3 ? expanded : weights.panel(panel_index) + first * kStepBytes;
+    amx::MultiplyAndFinish<Parts>(operand.data + row / amx::kBlock * operand.stride, tiles, last - first, sums,
+                                  stride * sizeof(float), ahead, *before);
+  }
+
   void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
                            std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
                            bool accumulate) const override {
@@ -409,6 +471,11 @@ class PairEngine final : public TileEngine<1> {
     amx::DotBlock<false>(operand.data + row / amx::kBlock * operand.stride,
                          weights.panel(panel_index) + step_bytes(first), last - first, sums, stride * sizeof(float), accumulate,
                          rows);
+  }
+  void multiply_and_finish(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+                           const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
+                           std::size_t stride, Ahead ahead, const Finish* before) const override {
+    Engine::multiply_and_finish(weights, panel_index, first, last, expanded, operand, row, rows, sums, stride, ahead, before);
   }
   void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
                            std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,

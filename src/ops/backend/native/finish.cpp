@@ -52,5 +52,13 @@ void native::finish_block(const float* sums, std::size_t stride, std::size_t row
   HWY_DYNAMIC_DISPATCH(FinishBlock)(sums, stride, rows, cols, tail, y, y_stride);
 }
 
+void native::Engine::finish(const Finish& block) const {
+  if (block.y != nullptr) {
+    finish_block(block.sums, block.stride, block.rows, block.cols, block.tail, block.y, block.y_stride);
+  } else {
+    finish_to_operand(block.sums, block.stride, block.rows, block.cols, block.tail, block.operand, block.row, block.column);
+  }
+}
+
 }  // namespace mha
 #endif
