@@ -26,19 +26,19 @@ class WordPiece final : public Model {
   void tokenize(std::string_view text, std::span<const Span> words, ModelScratch& scratch,
                 std::vector<Piece>& out) const override {
     auto& buffer = static_cast<WordPieceScratch&>(scratch).buffer;
-    for (std::uint32_t i = 0; i < words.size(); ++i) {
-      const Span span = words[i];
-      const std::string_view word = text.substr(span.begin, span.end - span.begin);
-      if (fits(word)) {
-        // Most words are pieces themselves.
-        const std::int32_t whole = word.size() <= longest_ ? vocab_.find(word) : -1;
-        if (whole >= 0) {
-          out.push_back({whole, span.begin, span.end, i});
-          continue;
-        }
-        if (split(word, span.begin, i, buffer, out)) continue;
+    // Look-ups of a few words at a time: while one waits for memory, the next ones' is on its way.
+    constexpr std::size_t kBatch = 16;
+    Vocab::Key keys[kBatch];
+    for (std::size_t first = 0; first < words.size(); first += kBatch) {
+      const std::size_t count = std::min(kBatch, words.size() - first);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Span word = words[first + i];
+        keys[i] = Vocab::key_of(text.substr(word.begin, word.end - word.begin), text.size() - word.begin);
+        if (vocab_.size() > 0) vocab_.prefetch(keys[i]);
       }
-      out.push_back({unknown(), span.begin, span.end, i});
+      for (std::size_t i = 0; i < count; ++i) {
+        tokenize_word(text, words[first + i], static_cast<std::uint32_t>(first + i), keys[i], buffer, out);
+      }
     }
   }
 
@@ -48,6 +48,21 @@ class WordPiece final : public Model {
   std::int32_t unk_id() const override { return unk_id_; }
 
  private:
+  void tokenize_word(std::string_view text, Span span, std::uint32_t index, const Vocab::Key& key, std::string& buffer,
+                     std::vector<Piece>& out) const {
+    const std::string_view word = text.substr(span.begin, span.end - span.begin);
+    if (fits(word)) {
+      // Most words are pieces themselves.
+      const std::int32_t whole = word.size() <= longest_ ? vocab_.find(word, key) : -1;
+      if (whole >= 0) {
+        out.push_back({whole, span.begin, span.end, index});
+        return;
+      }
+      if (split(word, span.begin, index, buffer, out)) return;
+    }
+    out.push_back({unknown(), span.begin, span.end, index});
+  }
+
   static bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
   // At most max_input_chars_per_word characters.
