@@ -80,29 +80,29 @@ class ByClass final : public PreTokenizer {
     cut_by_character(bytes, at, end, out, end);
   }
 
-  // Sixty-four bytes at a time as bits, so that no branch depends on where words end. A block with other characters than
-  // ASCII, or a word that crosses its end, is left to the slower way.
+  // Up to sixty-four bytes at a time as bits, so that no branch depends on where words end. A block with other characters
+  // than ASCII is left to the slower way.
   void cut_by_block(std::string_view bytes, Span range, std::vector<Span>& out) const {
     constexpr std::size_t kBlock = 64;
     Span found[kBlock];
-    std::size_t at = range.begin;
-    while (range.end - at >= kBlock) {
+    for (std::size_t at = range.begin; at < range.end;) {
+      const std::size_t size = std::min<std::size_t>(kBlock, range.end - at);
       std::uint64_t word = 0;
       std::uint64_t mark = 0;
-      unsigned other = 0;
-      for (std::size_t i = 0; i < kBlock; ++i) {
+      unsigned kinds = 0;
+      for (std::size_t i = 0; i < size; ++i) {
         const auto kind = static_cast<unsigned>(classes_.of_byte(bytes[at + i]));
-        word |= std::uint64_t{kind == static_cast<unsigned>(Class::word)} << i;
-        mark |= std::uint64_t{kind == static_cast<unsigned>(Class::mark)} << i;
-        other |= kind;
+        word |= std::uint64_t{kind & static_cast<unsigned>(Class::word)} << i;
+        mark |= std::uint64_t{kind >> 2} << i;
+        kinds |= kind;
       }
-      if (other >= static_cast<unsigned>(Class::not_ascii)) {
-        at = cut_by_character(bytes, at, at + kBlock, out, range.end);
+      if ((kinds & static_cast<unsigned>(Class::not_ascii)) != 0) {
+        at = cut_by_character(bytes, at, at + size, out, range.end);
         continue;
       }
-      const auto open = static_cast<std::size_t>(std::countl_one(word));  // of a word that may go on in the next block
-      const std::size_t size = kBlock - open;
-      if (size == 0) {
+      // A word that may go on in the next block is left to it, or, where it fills this one, found at once.
+      const auto open = static_cast<unsigned>(at + size < range.end ? std::countl_one(word) : 0);
+      if (open == kBlock) {
         at = cut_by_character(bytes, at, at + 1, out, range.end);
         continue;
       }
@@ -114,9 +114,8 @@ class ByClass final : public PreTokenizer {
         found[count++] = {static_cast<std::uint32_t>(at) + begin, static_cast<std::uint32_t>(at) + begin + length};
       }
       out.insert(out.end(), found, found + count);
-      at += size;
+      at += size - open;
     }
-    cut_by_character(bytes, at, range.end, out, range.end);
   }
 
   std::size_t end_of_run(std::string_view bytes, std::size_t at, std::size_t end, Class kind) const {
