@@ -26,6 +26,13 @@ find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-pthread REQUIRED)
 add_library(mha_cblas_headers INTERFACE)
 target_include_directories(mha_cblas_headers SYSTEM INTERFACE ${CBLAS_INCLUDE_DIR})
 
+# The same for oneDNN, which may be absent. Debian's package config asks for OpenCL, so the header is looked for by hand.
+find_path(DNNL_INCLUDE_DIR dnnl.h)
+add_library(mha_dnnl_headers INTERFACE)
+if(DNNL_INCLUDE_DIR)
+  target_include_directories(mha_dnnl_headers SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+  target_compile_definitions(mha_dnnl_headers INTERFACE MHA_HAS_DNNL_HEADER)
+endif()
 # Regular expressions of tokenizers, in the reference's own dialect. Debian's libonig-dev ships no CMake package.
 find_path(ONIGURUMA_INCLUDE_DIR oniguruma.h REQUIRED)
 find_library(ONIGURUMA_LIBRARY onig REQUIRED)

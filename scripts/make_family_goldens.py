@@ -85,6 +85,10 @@ MODELS = {
     "eurobert-one-kv": ("EuroBert", dict(ROPE, num_key_value_heads=1, head_dim=14, attention_bias=True, mlp_bias=True, classifier_pooling="mean")),
     "eurobert-tied": ("EuroBert", dict(ROPE, num_key_value_heads=2, tie_word_embeddings=True, rms_norm_eps=0.1, classifier_pooling="bos", hidden_act="gelu")),
     "eurobert-linear-rope": ("EuroBert", dict(ROPE, classifier_pooling="late", rope_parameters={"rope_type": "linear", "factor": 2.5, "rope_theta": 300.0})),
+    "modernbert-long": ("ModernBert", dict(MODERN, max_position_embeddings=1500, local_attention=128)),
+    "gte-long": ("Gte", dict(ROPE, max_position_embeddings=1500, type_vocab_size=1)),
+    "nomic-long": ("NomicBert", dict(ROPE, max_position_embeddings=1500, type_vocab_size=2)),
+    "eurobert-long": ("EuroBert", dict(ROPE, max_position_embeddings=1500, num_key_value_heads=2, rope_parameters={"rope_theta": 250000.0, "rope_type": "default"})),
     "esm-absolute": ("Esm", dict(ESM, position_embedding_type="absolute", emb_layer_norm_before=True, token_dropout=False)),
     "esm-rotary-dropout": ("Esm", dict(ESM, position_embedding_type="rotary", emb_layer_norm_before=True, token_dropout=True, layer_norm_eps=0.01)),
 }
@@ -131,6 +135,7 @@ def arrays(output, task):
     if task == "qa": return {"start_logits": output.start_logits[0], "end_logits": output.end_logits[0]}
     if task: return {"logits": output.logits[0]}
     got = {"hidden_states": torch.stack([h[0] for h in output.hidden_states]), "attentions": torch.stack([a[0] for a in output.attentions])}
+    if output.last_hidden_state.shape[1] > 400: got = {}  # attention maps would fill the disk
     if output.last_hidden_state is not None: got["last_hidden_state"] = output.last_hidden_state[0]
     if getattr(output, "pooler_output", None) is not None: got["pooler_output"] = output.pooler_output[0]
     return got

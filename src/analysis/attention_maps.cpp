@@ -57,6 +57,7 @@ AttentionMaps join_words(const AttentionMaps& maps) {
       words.back().end = label.end;
     } else {
       words.push_back(label);
+      words.back().position = words.size() - 1;
     }
     word_of[t] = words.size() - 1;
   }
@@ -208,7 +209,9 @@ std::size_t find_label(const AttentionMaps& maps, std::string_view name) {
     std::size_t position = 0;
     const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), position);
     if (error == std::errc() && end == name.data() + name.size()) {
-      if (position < maps.tokens()) return position;
+      for (std::size_t t = 0; t < maps.tokens(); ++t) {
+        if (maps.labels[t].position == position) return t;
+      }
       throw_usage("token: " + std::string(name) + ": expected a position below " + count);
     }
   }
@@ -232,7 +235,7 @@ std::size_t find_label(const AttentionMaps& maps, std::string_view name) {
     if (maps.tokens() > kShown) list += " …";
     throw_usage("token: " + std::string(name) + ": not in the input; its tokens are: " + list);
   }
-  for (const std::size_t position : positions) list += (list.empty() ? "#" : ", #") + std::to_string(position);
+  for (const std::size_t t : positions) list += (list.empty() ? "#" : ", #") + std::to_string(maps.labels[t].position);
   throw_usage("token: " + std::string(name) + ": expected one token, got " + std::to_string(positions.size()) +
               "; name it by position: " + list);
 }

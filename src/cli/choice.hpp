@@ -15,7 +15,8 @@ namespace mha::cli {
 
 /// The value that a word stands for.
 template <class Value>
-Value choose(std::string_view option, std::string_view word, std::initializer_list<std::pair<const char*, Value>> choices) {
+Value choose(std::string_view option, std::string_view word,
+             std::initializer_list<std::pair<const char*, Value>> choices) {
   std::vector<std::string> names;
   for (const auto& [name, value] : choices) {
     if (word == name) return value;

@@ -25,17 +25,21 @@ enum OptionGroup : unsigned {
   kMeasuring = 1U << 10,   ///< --batch, --tokens, --runs
   kConverting = 1U << 11,  ///< --to, --weights, -o
   kFresh = 1U << 12,       ///< --d-model, --heads, …
+  kQuestions = 1U << 13,   ///< --words, --find, --top, --average, --rollout, --stats
+  kToken = 1U << 14,       ///< --token
+  kCorpus = 1U << 15,      ///< --conllu, --importance, --hide-specials
+  kAgainst = 1U << 16,     ///< --against, --tolerance
 };
 
 /// One command: what help says about it, which options it takes, and what it does.
 struct Command {
-  std::string_view name;                    ///< "embed", "model info"
-  std::string_view summary;                 ///< one line for the list of commands
-  std::string_view arguments;               ///< "TEXT…"
-  std::string_view about;                   ///< a paragraph
+  std::string_view name;       ///< "embed", "model info"
+  std::string_view summary;    ///< one line for the list of commands
+  std::string_view arguments;  ///< "TEXT…"
+  std::string_view about;      ///< a paragraph
   std::vector<std::string_view> examples;
   unsigned groups = 0;
-  std::vector<Format> formats;              ///< the first is the default
+  std::vector<Format> formats;  ///< the first is the default
   int (*run)(const Options& options, Log& log) = nullptr;
 
   bool has(OptionGroup group) const { return (groups & group) != 0; }

@@ -1,5 +1,7 @@
 #include "cli/declare.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <string>
 
@@ -11,9 +13,9 @@ namespace mha::cli {
 namespace {
 
 constexpr std::pair<Format, const char*> kFormatNames[] = {
-    {Format::table, "table"}, {Format::json, "json"}, {Format::jsonl, "jsonl"}, {Format::csv, "csv"},
-    {Format::tsv, "tsv"},     {Format::npy, "npy"},   {Format::npz, "npz"},     {Format::raw, "raw"},
-    {Format::ids, "ids"},     {Format::heatmap, "heatmap"}, {Format::html, "html"}, {Format::svg, "svg"},
+    {Format::table, "table"}, {Format::json, "json"},       {Format::jsonl, "jsonl"}, {Format::csv, "csv"},
+    {Format::tsv, "tsv"},     {Format::npy, "npy"},         {Format::npz, "npz"},     {Format::raw, "raw"},
+    {Format::ids, "ids"},     {Format::heatmap, "heatmap"}, {Format::html, "html"},   {Format::svg, "svg"},
     {Format::png, "png"},
 };
 
@@ -26,6 +28,12 @@ auto into(std::string& target) {
 
 When parse_when(std::string_view option, std::string_view word) {
   return choose<When>(option, word, {{"auto", When::automatic}, {"always", When::always}, {"never", When::never}});
+}
+
+std::size_t parse_bounded(std::string_view option, const std::string& text, std::size_t least, std::size_t most) {
+  const std::size_t value = parse_count(option, text, least);
+  if (value > most) throw_usage(std::string(option) + ": expected at most " + std::to_string(most) + ", got " + text);
+  return value;
 }
 
 Format parse_format(const Command& command, const std::string& word) {
@@ -57,23 +65,28 @@ void declare_inputs(OptionList& list, InputOptions& input) {
   list.group("Input");
   list.value("-i,--input", "FILE", "read inputs from FILE, - is stdin (repeatable)",
              [&](const std::string& file) { input.files.push_back(file); });
-  list.value("--input-format", "FORMAT", "lines, jsonl or nul (default: by ending, else lines)", [&](const std::string& word) {
-    input.format = choose<InputFormat>("--input-format", word, {{"lines", InputFormat::lines},
-                                                                {"jsonl", InputFormat::jsonl},
-                                                                {"nul", InputFormat::nul}});
-  });
-  list.flag("-0,--null", "inputs end with NUL, the same as --input-format nul", [&] { input.format = InputFormat::nul; });
+  list.value("--input-format", "FORMAT", "lines, jsonl or nul (default: by ending, else lines)",
+             [&](const std::string& word) {
+               input.format = choose<InputFormat>(
+                   "--input-format", word,
+                   {{"lines", InputFormat::lines}, {"jsonl", InputFormat::jsonl}, {"nul", InputFormat::nul}});
+             });
+  list.flag("-0,--null", "inputs end with NUL, the same as --input-format nul",
+            [&] { input.format = InputFormat::nul; });
   list.value("--pair", "TEXT", "second segment of a single input", [&](const std::string& text) { input.pair = text; });
   list.value("--text-key", "KEY", "JSON Lines key of the text (default text)", into(input.text_key));
   list.value("--pair-key", "KEY", "JSON Lines key of the second text (default text_pair)", into(input.pair_key));
   list.value("--id-key", "KEY", "JSON Lines key of the id (default id)", into(input.id_key));
-  list.flag("--pass-through", "copy the other keys of JSON Lines inputs into the results", [&] { input.pass_through = true; });
-  list.value("--on-error", "POLICY", "bad inputs: fail, skip, record or replace (default fail)", [&](const std::string& word) {
-    input.on_error = choose<OnError>("--on-error", word, {{"fail", OnError::fail},
-                                                          {"skip", OnError::skip},
-                                                          {"record", OnError::record},
-                                                          {"replace", OnError::replace}});
-  });
+  list.flag("--pass-through", "copy the other keys of JSON Lines inputs into the results",
+            [&] { input.pass_through = true; });
+  list.value("--on-error", "POLICY", "bad inputs: fail, skip, record or replace (default fail)",
+             [&](const std::string& word) {
+               input.on_error = choose<OnError>("--on-error", word,
+                                                {{"fail", OnError::fail},
+                                                 {"skip", OnError::skip},
+                                                 {"record", OnError::record},
+                                                 {"replace", OnError::replace}});
+             });
   list.value("--shard", "K/N", "every N-th input only, beginning with the K-th; indices stay those of the whole input",
              [&](const std::string& text) { parse_shard(text, input); });
   list.flag("--latency", "answer each input before the next is read, all threads on it", [&] { input.latency = true; });
@@ -92,13 +105,15 @@ void declare_tokenizing(OptionList& list, TokenizingOptions& tokenizing) {
   list.flag("--no-special-tokens", "add no special tokens", [&] { tokenizing.no_special_tokens = true; });
   list.flag("--plain-specials", "special tokens inside the text are ordinary text (for untrusted input)",
             [&] { tokenizing.plain_specials = true; });
-  list.value("--prompt", "TEXT", "put TEXT before each input, '' for none", [&](const std::string& text) { tokenizing.prompt = text; });
+  list.value("--prompt", "TEXT", "put TEXT before each input, '' for none",
+             [&](const std::string& text) { tokenizing.prompt.text = text; });
   list.value("--prompt-name", "NAME", "put the model's prompt of that name before each input",
-             [&](const std::string& name) { tokenizing.prompt_name = name; });
-  list.value("--role", "ROLE", "put the model's prompt for a query or a document before each input",
-             [&](const std::string& word) {
-               tokenizing.role = choose<Role>("--role", word, {{"query", Role::query}, {"document", Role::document}});
-             });
+             [&](const std::string& name) { tokenizing.prompt.name = name; });
+  list.value(
+      "--role", "ROLE", "put the model's prompt for a query or a document before each input",
+      [&](const std::string& word) {
+        tokenizing.prompt.role = choose<const char*>("--role", word, {{"query", "query"}, {"document", "document"}});
+      });
 }
 
 void declare_pooling(OptionList& list, EncodingOptions& encoding) {
@@ -106,18 +121,20 @@ void declare_pooling(OptionList& list, EncodingOptions& encoding) {
   list.value("--pooling", "MODE", "auto, cls, mean, max, last or pooler (default auto: what the model says)",
              [&](const std::string& word) {
                using Modes = std::vector<PoolingMode>;
-               encoding.pooling = choose<Modes>("--pooling", word, {{"auto", Modes{}},
-                                                                    {"cls", Modes{PoolingMode::cls}},
-                                                                    {"mean", Modes{PoolingMode::mean}},
-                                                                    {"max", Modes{PoolingMode::max}},
-                                                                    {"last", Modes{PoolingMode::last}},
-                                                                    {"pooler", Modes{PoolingMode::pooler}}});
+               encoding.pooling = choose<Modes>("--pooling", word,
+                                                {{"auto", Modes{}},
+                                                 {"cls", Modes{PoolingMode::cls}},
+                                                 {"mean", Modes{PoolingMode::mean}},
+                                                 {"max", Modes{PoolingMode::max}},
+                                                 {"last", Modes{PoolingMode::last}},
+                                                 {"pooler", Modes{PoolingMode::pooler}}});
              });
-  list.value("--normalize", "HOW", "auto, l2 or none (default auto: what the model says)", [&](const std::string& word) {
-    using Choice = std::optional<bool>;
-    encoding.normalize =
-        choose<Choice>("--normalize", word, {{"auto", Choice()}, {"l2", Choice(true)}, {"none", Choice(false)}});
-  });
+  list.value(
+      "--normalize", "HOW", "auto, l2 or none (default auto: what the model says)", [&](const std::string& word) {
+        using Choice = std::optional<bool>;
+        encoding.normalize =
+            choose<Choice>("--normalize", word, {{"auto", Choice()}, {"l2", Choice(true)}, {"none", Choice(false)}});
+      });
   list.value("--dims", "N", "keep the first N numbers, then normalise",
              [&](const std::string& text) { encoding.dims = parse_count("--dims", text, 1); });
 }
@@ -130,32 +147,74 @@ void declare_selection(OptionList& list, EncodingOptions& encoding) {
              [&](const std::string& text) { encoding.heads = parse_ranges(text, "--head"); });
 }
 
+void declare_questions(OptionList& list, AttentionQuestions& questions) {
+  list.group("Questions");
+  list.flag("--words", "join pieces to words: weights to a word are summed, from a word averaged", [&] { questions.words = true; });
+  list.flag("--hide-specials", "leave special tokens out of what is shown; weights are not rescaled",
+            [&] { questions.hide_specials = true; });
+  list.value("--average", "AXIS", "mean over layers, heads or all", [&](const std::string& word) {
+    const auto [layers, heads] = choose<std::pair<bool, bool>>(
+        "--average", word, {{"layers", {true, false}}, {"heads", {false, true}}, {"all", {true, true}}});
+    questions.average_layers = layers;
+    questions.average_heads = heads;
+  });
+  list.flag("--rollout", "attention rolled out over all layers (Abnar & Zuidema 2020)", [&] { questions.rollout = true; });
+  list.value("--find", "'QUERY>KEY'", "rank all heads by that weight; a token is its text, or #3 by position (repeatable)",
+             [&](const std::string& text) {
+               const std::size_t sign = text.find('>', 1);
+               if (sign == std::string::npos || sign + 1 == text.size()) {
+                 throw_usage("--find: expected QUERY>KEY such as 'She>leader', got \"" + text + '"');
+               }
+               questions.find.emplace_back(text.substr(0, sign), text.substr(sign + 1));
+             });
+  list.value("--top", "K", "the K strongest edges of each query", [&](const std::string& text) { questions.top = parse_count("--top", text, 1); });
+  list.flag("--stats", "a row a head: entropy, shares and distance", [&] { questions.stats = true; });
+}
+
+void declare_corpus(OptionList& list, AttentionQuestions& questions, StudyOptions& study) {
+  list.group("Heads");
+  list.value("--conllu", "FILE", "score heads against a treebank, - is stdin", into(study.conllu));
+  list.flag("--importance", "change of the sentence vectors when each head is ablated", [&] { study.importance = true; });
+  list.flag("--hide-specials", "leave special tokens out of the averages over queries", [&] { questions.hide_specials = true; });
+}
+
+void declare_against(OptionList& list, StudyOptions& study) {
+  list.group("Comparison");
+  list.value("--against", "MODEL", "compare the model with MODEL on every input (else two TEXTs in one model)", into(study.against));
+  list.value("--tolerance", "X", "exit 1 when 1 - cosine, a difference or a distance is over X", [&](const std::string& text) {
+    double value = 0;
+    if (!parse_double(text, value) || value < 0) throw_usage("--tolerance: expected a number from 0, got \"" + text + '"');
+    study.tolerance = value;
+  });
+}
+
 void declare_output(OptionList& list, const Command& command, OutputOptions& output) {
   list.group("Output");
-  list.value("--format", "FORMAT", format_list(command) + " (default " + std::string(format_name(command.formats[0])) + ")",
+  list.value("--format", "FORMAT",
+             format_list(command) + " (default " + std::string(format_name(command.formats[0])) + ")",
              [&command, &output](const std::string& word) { output.format = parse_format(command, word); });
   list.value("-o,--output", "FILE", "write FILE when all is done, - is stdout", into(output.file));
   list.value("--digits", "N", "round numbers to N places (default: shortest text of the same float32)",
              [&](const std::string& text) {
-               const std::size_t digits = parse_count("--digits", text, 0);
-               if (digits > kMostDigits) throw_usage("--digits: expected at most " + std::to_string(kMostDigits) + ", got " + text);
-               output.digits = static_cast<int>(digits);
+               output.digits = static_cast<int>(parse_bounded("--digits", text, 0, kMostDigits));
              });
 }
 
 void declare_parts(OptionList& list, OutputOptions& output) {
   list.group("Output");
-  list.value("--with", "LIST", "parts of a record: text, tokens, embedding, last_hidden_state, hidden_states, attentions, all",
+  list.value("--with", "LIST",
+             "parts of a record: text, tokens, embedding, last_hidden_state, hidden_states, attentions, all",
              [&](const std::string& text) { output.parts = parse_parts(text); });
   list.value("--offsets", "UNIT", "code-points or bytes (default code-points)", [&](const std::string& word) {
-    output.offsets = choose<OffsetUnit>("--offsets", word,
-                                        {{"code-points", OffsetUnit::code_points}, {"bytes", OffsetUnit::bytes}});
+    output.offsets =
+        choose<OffsetUnit>("--offsets", word, {{"code-points", OffsetUnit::code_points}, {"bytes", OffsetUnit::bytes}});
   });
 }
 
 void declare_tokenize(OptionList& list, TokenizeOptions& tokenize) {
   list.group("Tokenize");
-  list.flag("--decode", "inputs are ids, separated by blanks or commas; print their text", [&] { tokenize.decode = true; });
+  list.flag("--decode", "inputs are ids, separated by blanks or commas; print their text",
+            [&] { tokenize.decode = true; });
   list.flag("--count", "print only how many tokens each input has", [&] { tokenize.count = true; });
   list.value("--stride", "N", "cut long inputs into windows that share N tokens, a record each",
              [&](const std::string& text) { tokenize.stride = parse_count("--stride", text, 0); });
@@ -169,6 +228,8 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
              [&](const std::string& text) { bench.tokens = parse_count("--tokens", text, 1); });
   list.value("--runs", "N", "timed runs a point (default: as many as fit a second, at least 5)",
              [&](const std::string& text) { bench.runs = parse_count("--runs", text, 1); });
+  list.value("--quality", "FILE", "rows of score, tab, text, tab, text: rank correlation, and cosine to float32",
+             into(bench.quality));
 }
 
 void declare_convert(OptionList& list, ModelOptions& model) {
@@ -177,7 +238,8 @@ void declare_convert(OptionList& list, ModelOptions& model) {
     model.to = choose<const char*>("--to", word, {{"json", "json"}, {"safetensors", "safetensors"}});
   });
   list.value("--weights", "DTYPE", "f32, f16, bf16 or int8 (default: as they are)", [&](const std::string& word) {
-    model.dtype = choose<const char*>("--weights", word, {{"f32", "f32"}, {"f16", "f16"}, {"bf16", "bf16"}, {"int8", "int8"}});
+    model.dtype =
+        choose<const char*>("--weights", word, {{"f32", "f32"}, {"f16", "f16"}, {"bf16", "bf16"}, {"int8", "int8"}});
   });
   list.value("-o,--output", "PATH", "folder or file to write", into(model.output));
 }
@@ -218,21 +280,20 @@ OptionList global_options(Options& options) {
   list.value("-m,--model", "MODEL", "folder, file or name of a model (default: $MHA_MODEL, else the built-in one)",
              into(global.model));
   list.value("-t,--threads", "N", "threads to work with (default: the CPUs this process may use)",
-             [&](const std::string& text) { global.threads = std::min(parse_count("--threads", text, 1), kMostThreads); });
+             [&](const std::string& text) { global.threads = parse_bounded("--threads", text, 1, kMostThreads); });
   list.value("--backend", "NAME", "auto, native, onednn, openblas or reference", [&](const std::string& word) {
-    global.backend = choose<const char*>("--backend", word, {{"auto", "auto"},
-                                                             {"native", "native"},
-                                                             {"onednn", "onednn"},
-                                                             {"openblas", "openblas"},
-                                                             {"reference", "reference"}});
+    global.backend = choose<const char*>("--backend", word,
+                                         {{"auto", "auto"},
+                                          {"native", "native"},
+                                          {"onednn", "onednn"},
+                                          {"openblas", "openblas"},
+                                          {"reference", "reference"}});
   });
   list.value("--dtype", "TYPE", "arithmetic: auto, f32, bf16, int8 or bf16x3 (auto has the accuracy of f32)",
              [&](const std::string& word) {
-               global.dtype = choose<const char*>("--dtype", word, {{"auto", "auto"},
-                                                                    {"f32", "f32"},
-                                                                    {"bf16", "bf16"},
-                                                                    {"int8", "int8"},
-                                                                    {"bf16x3", "bf16x3"}});
+               global.dtype = choose<const char*>(
+                   "--dtype", word,
+                   {{"auto", "auto"}, {"f32", "f32"}, {"bf16", "bf16"}, {"int8", "int8"}, {"bf16x3", "bf16x3"}});
              });
   list.flag("-q,--quiet", "no warnings, no progress", [&] { global.quiet = true; });
   list.flag("-v,--verbose", "say more about what happens (repeatable)", [&] { ++global.verbose; });
@@ -256,6 +317,13 @@ OptionList command_options(const Command& command, Options& options) {
   if (command.has(kMeasuring)) declare_bench(list, options.bench);
   if (command.has(kConverting)) declare_convert(list, options.model);
   if (command.has(kFresh)) declare_init(list, options.model);
+  if (command.has(kToken)) {
+    list.group("Explanation");
+    list.value("--token", "TOKEN", "the token that is followed, by its text, or #3 by position", into(options.study.token));
+  }
+  if (command.has(kAgainst)) declare_against(list, options.study);
+  if (command.has(kCorpus)) declare_corpus(list, options.questions, options.study);
+  if (command.has(kQuestions)) declare_questions(list, options.questions);
   if (command.has(kSelection)) declare_selection(list, options.encoding);
   if (command.has(kAblation)) {
     list.group("Heads");
@@ -279,8 +347,28 @@ void check_options(const Options& options) {
     throw_usage("--pair: expected exactly one TEXT, got " + std::to_string(input.texts.size()) +
                 "; for many pairs use JSON Lines with text and text_pair");
   }
-  if (options.tokenizing.prompt && options.tokenizing.prompt_name) {
+  if (options.tokenizing.prompt.text && options.tokenizing.prompt.name) {
     throw_usage("--prompt and --prompt-name: expected one of them, got both; leave one out");
+  }
+  const AttentionQuestions& questions = options.questions;
+  if (questions.rollout && (questions.average_layers || questions.average_heads)) {
+    throw_usage("--rollout and --average: expected one of them, got both; leave one out");
+  }
+  if (questions.rollout && (!options.encoding.layers.empty() || !options.encoding.heads.empty())) {
+    throw_usage("--rollout: expected all layers and heads, got a selection; leave --layer and --head out");
+  }
+  if ((options.output.format == Format::csv || options.output.format == Format::tsv) &&
+      !questions.find.empty() + (questions.top > 0) + questions.stats > 1) {
+    throw_usage("--format " + std::string(format_name(options.output.format)) +
+                ": expected one of --find, --top and --stats, got more; leave one out");
+  }
+  const bool reads_stdin =
+      options.command->has(kInputs) && !options.command->has(kMeasuring) && input.texts.empty() && input.files.empty() &&
+      options.study.conllu.empty();
+  if (reads_stdin && isatty(STDIN_FILENO) != 0) {
+    const std::string name(options.command->name);
+    throw_usage(name + ": expected TEXT, --input FILE or a pipe on standard input, got a terminal\nUsage: mha-cli " +
+                name + " [OPTION]… TEXT…; see 'mha-cli " + name + " --help'");
   }
   const bool rows_only = options.output.format == Format::npy || options.output.format == Format::npz ||
                          options.output.format == Format::raw || options.output.format == Format::ids;

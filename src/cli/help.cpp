@@ -13,7 +13,8 @@ constexpr std::size_t kMostColumns = 100;
 constexpr std::size_t kHelpColumn = 30;
 
 // Words filled into lines that begin at column `indent`; the first line is already filled up to `used`.
-void append_wrapped(std::string& out, std::string_view text, std::size_t used, std::size_t indent, std::size_t columns) {
+void append_wrapped(std::string& out, std::string_view text, std::size_t used, std::size_t indent,
+                    std::size_t columns) {
   bool fresh = true;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(' ', begin), text.size());
@@ -85,10 +86,11 @@ void append_global_options(std::string& out, std::size_t columns) {
 std::string general_help(std::size_t columns) {
   columns = std::min(columns, kMostColumns);
   std::string out = "Usage: mha-cli COMMAND [OPTION]… [TEXT]…\n\n";
-  append_wrapped(out,
-                 "Runs transformer encoders and shows what multi-head attention does inside them. Results go to standard "
-                 "output, everything else to standard error.",
-                 0, 0, columns);
+  append_wrapped(
+      out,
+      "Runs transformer encoders and shows what multi-head attention does inside them. Results go to standard "
+      "output, everything else to standard error.",
+      0, 0, columns);
   out += "\nCommands:\n";
   for (const Command* command : commands()) append_entry(out, command->name, command->summary, columns);
   append_global_options(out, columns);

@@ -35,8 +35,7 @@ spdlog::level::level_enum threshold(const GlobalOptions& options) {
 }  // namespace
 
 struct Log::Sink {
-  explicit Sink(const GlobalOptions& options)
-      : logger("mha-cli", std::make_shared<spdlog::sinks::stderr_sink_st>()) {
+  explicit Sink(const GlobalOptions& options) : logger("mha-cli", std::make_shared<spdlog::sinks::stderr_sink_st>()) {
     logger.set_level(threshold(options));
     logger.set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
   }

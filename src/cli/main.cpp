@@ -6,6 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/log.hpp"
 #include "cli/options.hpp"
+#include "io/process.hpp"
 #include "mha/core/error.hpp"
 #include "mha/io/output_stream.hpp"
 
@@ -18,11 +19,14 @@ using mha::cli::LogFormat;
 
 int exit_code(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::usage: return 2;
-    case ErrorKind::model: return 3;
+    case ErrorKind::usage:
+      return 2;
+    case ErrorKind::model:
+      return 3;
     case ErrorKind::input:
     case ErrorKind::output:
-    case ErrorKind::internal: return 1;
+    case ErrorKind::internal:
+      return 1;
   }
   return 1;
 }
@@ -32,7 +36,8 @@ LogFormat log_format_of(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--") break;
-    if (word == "--log-format=json" || (word == "--log-format" && i + 1 < argc && std::string_view(argv[i + 1]) == "json")) {
+    if (word == "--log-format=json" ||
+        (word == "--log-format" && i + 1 < argc && std::string_view(argv[i + 1]) == "json")) {
       return LogFormat::json;
     }
   }
@@ -56,6 +61,8 @@ int report(int argc, char** argv, std::string_view message, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  mha::guard_standard_streams();
+  mha::install_signal_cleanup();
   try {
     return run(argc, argv);
   } catch (const mha::ReaderGone&) {

@@ -43,7 +43,12 @@ ModelLocation choose_model(const Options& options) {
 }
 
 LoadOptions load_options(const Options& options) {
-  return {options.global.backend, options.global.dtype, options.tokenizing.max_length};
+  LoadOptions load;
+  load.backend = options.global.backend;
+  load.dtype = options.global.dtype;
+  load.max_length = options.tokenizing.max_length;
+  load.special_tokens = !options.tokenizing.no_special_tokens;
+  return load;
 }
 
 std::shared_ptr<const Model> load_model(const ModelHeader& header, const Options& options, Log& log) {
@@ -54,7 +59,8 @@ std::shared_ptr<const Model> load_model(const ModelHeader& header, const Options
   const ModelLocation& location = model->location();
   log.fact("model " + location.name + " from " + location.path + ", loaded in " +
            std::to_string(static_cast<long>(time.count())) + " ms");
-  log.fact("backend " + model->encoder().backend().description());
+  log.fact("backend " + model->encoder().backend().description() + ", dtype " +
+           std::string(name_of(model->encoder().precision())));
   return model;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "mha/analysis/questions.hpp"
 #include "mha/io/text_reader.hpp"
 #include "mha/model/model.hpp"
 #include "mha/output/records.hpp"
@@ -20,8 +21,8 @@ enum class LogFormat { text, json };
 enum class When { automatic, always, never };
 
 struct GlobalOptions {
-  std::string model;                ///< empty: the built-in default
-  std::size_t threads = 0;          ///< 0: the CPUs this process may use
+  std::string model;        ///< empty: the built-in default
+  std::size_t threads = 0;  ///< 0: the CPUs this process may use
   std::string backend = "auto";
   std::string dtype = "auto";
   bool quiet = false;
@@ -43,22 +44,19 @@ struct InputOptions {
   std::string id_key = "id";
   bool pass_through = false;
   OnError on_error = OnError::fail;
-  std::size_t shard = 0;              ///< 0-based
+  std::size_t shard = 0;  ///< 0-based
   std::size_t shards = 1;
   bool latency = false;
 };
 
 enum class Truncation { head, tail, error };
-enum class Role { none, query, document };
 
 struct TokenizingOptions {
   Truncation truncation = Truncation::head;
   std::optional<std::size_t> max_length;
   bool no_special_tokens = false;
   bool plain_specials = false;
-  std::optional<std::string> prompt;
-  std::optional<std::string> prompt_name;
-  Role role = Role::none;
+  PromptChoice prompt;
 };
 
 /// `1`, `0-2`, `-1`: both ends included, negative counts from the end.
@@ -75,10 +73,10 @@ struct HeadPattern {
 };
 
 struct EncodingOptions {
-  std::vector<PoolingMode> pooling;   ///< empty: what the model says
-  std::optional<bool> normalize;      ///< empty: what the model says
-  std::size_t dims = 0;               ///< 0: all
-  IndexRanges layers;                 ///< empty: all
+  std::vector<PoolingMode> pooling;  ///< empty: what the model says
+  std::optional<bool> normalize;     ///< empty: what the model says
+  std::size_t dims = 0;              ///< 0: all
+  IndexRanges layers;                ///< empty: all
   IndexRanges heads;
   std::vector<HeadPattern> ablate;
 };
@@ -87,10 +85,10 @@ enum class Format { automatic, table, json, jsonl, csv, tsv, npy, npz, raw, ids,
 
 struct OutputOptions {
   Format format = Format::automatic;
-  std::optional<Parts> parts;         ///< `--with`
+  std::optional<Parts> parts;  ///< `--with`
   OffsetUnit offsets = OffsetUnit::code_points;
   std::optional<int> digits;
-  std::string file;                   ///< empty or "-": stdout
+  std::string file;  ///< empty or "-": stdout
 };
 
 struct TokenizeOptions {
@@ -100,25 +98,34 @@ struct TokenizeOptions {
 };
 
 struct ModelOptions {
-  std::string to;                     ///< "json", "safetensors", or empty
+  std::string to;  ///< "json", "safetensors", or empty
   std::string output;
-  std::string dtype;                  ///< convert: of the weights
+  std::string dtype;  ///< convert: of the weights
 
-  std::size_t d_model = 64;           ///< these and the following: init
+  std::size_t d_model = 64;  ///< these and the following: init
   std::size_t n_heads = 4;
   std::size_t n_layers = 2;
   std::size_t d_ff = 256;
   std::size_t max_positions = 512;
-  std::string words;                  ///< a file with one word a line
-  std::string tokenizer;              ///< a tokenizer.json
+  std::string words;      ///< a file with one word a line
+  std::string tokenizer;  ///< a tokenizer.json
   std::uint64_t seed = 0;
 };
 
 struct BenchOptions {
-  std::size_t batch = 0;              ///< 0: the grid
+  std::size_t batch = 0;  ///< 0: the grid
   std::size_t tokens = 0;
-  std::size_t runs = 0;               ///< 0: as many as fit a second
+  std::size_t runs = 0;  ///< 0: as many as fit a second
   std::string quality;
+};
+
+/// `heads`, `explain` and `compare`.
+struct StudyOptions {
+  std::string token;                  ///< explain: the token that is followed; empty: the most telling one
+  std::string conllu;                 ///< heads: a treebank
+  bool importance = false;            ///< heads: ablate each in turn
+  std::string against;                ///< compare: another model
+  std::optional<double> tolerance;    ///< compare
 };
 
 struct Command;
@@ -134,6 +141,8 @@ struct Options {
   TokenizeOptions tokenize;
   ModelOptions model;
   BenchOptions bench;
+  AttentionQuestions questions;
+  StudyOptions study;
   bool matrix = false;                ///< similarity
 };
 

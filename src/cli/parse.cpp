@@ -97,8 +97,11 @@ class Parser {
     prepare(root_);
     for (const Command* command : commands()) {
       CLI::App& app = *app_for(command->name);
-      prepare(app);
-      attach(app, command_options(*command, options_));
+      // Only the command that is there gets its options: CLI11 takes longer to learn them than most runs last.
+      app.preparse_callback([this, command, &app](std::size_t) {
+        prepare(app);
+        attach(app, command_options(*command, options_));
+      });
       apps_.emplace_back(command, &app);
     }
   }
@@ -150,7 +153,7 @@ class Parser {
     auto [place, is_new] = families_.try_emplace(family, nullptr);
     if (is_new) {
       place->second = root_.add_subcommand(family);
-      prepare(*place->second);
+      place->second->preparse_callback([this, app = place->second](std::size_t) { prepare(*app); });
     }
     return place->second->add_subcommand(std::string(name.substr(blank + 1)));
   }

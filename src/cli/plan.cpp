@@ -1,7 +1,6 @@
 #include "cli/plan.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/choice.hpp"
 #include "cli/command.hpp"
@@ -13,25 +12,37 @@
 namespace mha::cli {
 namespace {
 
-Parts default_parts(RecordKind kind, Format format) {
+// `asks`: answers stand instead of the maps that they rest on.
+Parts default_parts(RecordKind kind, Format format, bool asks) {
   Parts parts;
   switch (kind) {
     case RecordKind::encode:
       parts.text = parts.tokens = parts.embedding = parts.last_hidden_state = true;
       parts.attentions = format == Format::table;
       break;
-    case RecordKind::embed: parts.embedding = true; break;
-    case RecordKind::attention: parts.text = parts.tokens = parts.attentions = true; break;
-    case RecordKind::tokenize: parts.text = parts.tokens = true; break;
-    case RecordKind::decode: parts.text = true; break;
-    case RecordKind::similarity: break;
+    case RecordKind::embed:
+      parts.embedding = true;
+      break;
+    case RecordKind::attention:
+      parts.text = parts.tokens = true;
+      parts.attentions = !asks;
+      break;
+    case RecordKind::tokenize:
+      parts.text = parts.tokens = true;
+      break;
+    case RecordKind::decode:
+      parts.text = true;
+      break;
+    case RecordKind::similarity:
+      break;
   }
   return parts;
 }
 
 // npy and raw hold one array: the only one that --with names, else the one that the command is about.
 Parts single_array(RecordKind kind, const std::optional<Parts>& asked, Format format) {
-  constexpr bool Parts::*kArrays[] = {&Parts::embedding, &Parts::last_hidden_state, &Parts::hidden_states, &Parts::attentions};
+  constexpr bool Parts::*kArrays[] = {&Parts::embedding, &Parts::last_hidden_state, &Parts::hidden_states,
+                                      &Parts::attentions};
   bool Parts::*chosen = &Parts::embedding;
   if (kind == RecordKind::encode) chosen = &Parts::last_hidden_state;
   if (kind == RecordKind::attention) chosen = &Parts::attentions;
@@ -53,62 +64,59 @@ Parts single_array(RecordKind kind, const std::optional<Parts>& asked, Format fo
 }
 
 // What a format has no place for is not computed.
-Parts parts_for(RecordKind kind, Format format, const std::optional<Parts>& asked) {
+Parts parts_for(RecordKind kind, Format format, const std::optional<Parts>& asked, bool asks) {
   if (format == Format::npy || format == Format::raw) return single_array(kind, asked, format);
-  Parts parts = asked.value_or(default_parts(kind, format));
+  Parts parts = asked.value_or(default_parts(kind, format, asks));
   if (format == Format::csv || format == Format::tsv) {
     if (kind == RecordKind::attention) parts = {.attentions = true};
     if (kind == RecordKind::encode) parts = {.tokens = true, .last_hidden_state = parts.last_hidden_state};
     if (kind == RecordKind::embed) parts = {.text = parts.text, .embedding = parts.embedding};
   }
-  const bool drawn = format == Format::heatmap || format == Format::html || format == Format::svg || format == Format::png;
-  if (drawn || (kind == RecordKind::attention && format == Format::table)) parts = {.text = true, .tokens = true, .attentions = true};
+  const bool drawn =
+      format == Format::heatmap || format == Format::html || format == Format::svg || format == Format::png;
+  if (drawn || (kind == RecordKind::attention && format == Format::table))
+    parts = {.text = true, .tokens = true, .attentions = true};
   return parts;
 }
 
-std::string names_of(const std::map<std::string, std::string>& prompts) {
-  if (prompts.empty()) return "none";
-  std::string list;
-  for (const auto& [name, text] : prompts) (list += list.empty() ? "" : ", ") += name;
-  return list;
+bool holds_one_input(Format format, RecordKind kind) {
+  if (format == Format::npy) return kind != RecordKind::embed;
+  return format == Format::html || format == Format::svg || format == Format::png;
 }
 
-std::string prompt_named(const std::string& name, const std::map<std::string, std::string>& prompts, const char* option) {
-  const auto prompt = prompts.find(name);
-  if (prompt == prompts.end()) {
-    throw_usage(std::string(option) + ": expected a prompt of the model (" + names_of(prompts) + "), got \"" + name + '"');
-  }
-  return prompt->second;
-}
-
-std::string choose_prompt(const Options& options, RecordKind kind, const SentenceConfig& sentence) {
+// `embed` and `similarity` use the model's default prompt, other commands only one that was asked for.
+std::string prompt_of(const Options& options, RecordKind kind, const SentenceConfig& sentence) {
   const TokenizingOptions& asked = options.tokenizing;
-  if (asked.prompt) return *asked.prompt;
-  if (asked.prompt_name) return prompt_named(*asked.prompt_name, sentence.prompts, "--prompt-name");
-  std::vector<const char*> names;
-  if (asked.role == Role::query) names = {"query"};
-  if (asked.role == Role::document) names = {"document", "passage", "corpus"};
-  for (const char* name : names) {
-    if (const auto prompt = sentence.prompts.find(name); prompt != sentence.prompts.end()) return prompt->second;
-  }
-  const bool uses_default = kind == RecordKind::embed || kind == RecordKind::similarity;
-  if (!uses_default || sentence.default_prompt_name.empty()) return "";
-  return prompt_named(sentence.default_prompt_name, sentence.prompts, "default_prompt_name");
+  if (kind == RecordKind::embed || kind == RecordKind::similarity) return choose_prompt(sentence, asked.prompt);
+  if (!asked.prompt.text && !asked.prompt.name && !asked.prompt.role) return "";
+  SentenceConfig without_default = sentence;
+  without_default.default_prompt_name.clear();
+  return choose_prompt(without_default, asked.prompt);
 }
 
 void plan_common(Plan& plan, const Options& options, RecordKind kind, const SentenceConfig& sentence) {
   plan.format = options.output.format == Format::automatic ? options.command->formats[0] : options.output.format;
+  const bool picture = plan.format == Format::html || plan.format == Format::svg || plan.format == Format::png;
+  if (picture && options.questions.asks()) {
+    throw_usage("--format " + std::string(format_name(plan.format)) +
+                ": expected a format with room for answers (table, json, jsonl, csv, tsv), got a picture");
+  }
+  if (options.input.texts.size() > 1 && holds_one_input(plan.format, kind)) {
+    throw_usage("--format " + std::string(format_name(plan.format)) + ": expected one input, got " +
+                std::to_string(options.input.texts.size()));
+  }
   RecordSchema& schema = plan.schema;
   schema.kind = kind;
-  schema.parts = parts_for(kind, plan.format, options.output.parts);
+  schema.parts = parts_for(kind, plan.format, options.output.parts, options.questions.asks() || options.questions.rollout);
   schema.offsets = options.output.offsets;
   schema.digits = options.output.digits;
+  schema.questions = options.questions;
   schema.ids = reads_json_lines(options.input);
   schema.errors = options.input.on_error == OnError::record;
   const bool to_stdout = options.output.file.empty() || options.output.file == "-";
   schema.columns = terminal_columns(STDOUT_FILENO);
   schema.color = to_stdout || options.global.color == When::always ? color_depth(options.global.color, STDOUT_FILENO)
-                                                                     : ColorDepth::none;
+                                                                   : ColorDepth::none;
 
   ModelWork& work = plan.work;
   work.encode.add_special_tokens = !options.tokenizing.no_special_tokens;
@@ -116,7 +124,7 @@ void plan_common(Plan& plan, const Options& options, RecordKind kind, const Sent
   work.encode.keep = options.tokenizing.truncation == Truncation::tail ? TruncationSide::tail : TruncationSide::head;
   work.encode.stride = options.tokenize.stride;
   work.refuse_long = options.tokenizing.truncation == Truncation::error;
-  work.prompt = choose_prompt(options, kind, sentence);
+  work.prompt = prompt_of(options, kind, sentence);
   work.parts = schema.parts;
 }
 
@@ -149,6 +157,9 @@ Plan plan_encoding(const Options& options, RecordKind kind, const ModelHeader& h
   schema.embedding_width = work.dims > 0 ? work.dims : width;
 
   work.wanted.hidden_states = work.parts.hidden_states;
+  if (kind == RecordKind::attention && (options.questions.asks() || options.questions.changes_maps())) {
+    work.parts.attentions = true;
+  }
   if (work.parts.attentions) {
     work.wanted.attention_layers = schema.layers;
     work.wanted.attention_heads = schema.heads;
@@ -167,7 +178,8 @@ Plan plan_tokenizing(const Options& options, const SentenceConfig& sentence) {
   return plan;
 }
 
-void use_tokenizer(Plan& plan, const Options& options, const Tokenizer& tokenizer, std::optional<std::size_t> max_length) {
+void use_tokenizer(Plan& plan, const Options& options, const Tokenizer& tokenizer,
+                   std::optional<std::size_t> max_length) {
   plan.work.tokenizer = &tokenizer;
   plan.schema.tokenizer = &tokenizer;
   plan.work.encode.max_length = max_length;

@@ -11,7 +11,7 @@ namespace mha::cli {
 struct Plan {
   Format format = Format::json;
   RecordSchema schema;
-  ModelWork work;       ///< without tokenizer and encoder, which are not loaded yet
+  ModelWork work;  ///< without tokenizer and encoder, which are not loaded yet
 };
 
 /// Options of the encoding commands against what the model has. Throws Error{usage}.
@@ -21,7 +21,8 @@ Plan plan_encoding(const Options& options, RecordKind kind, const ModelHeader& h
 Plan plan_tokenizing(const Options& options, const SentenceConfig& sentence);
 
 /// Gives the plan its tokenizer, and checks that `--max-length` leaves room for the special tokens.
-void use_tokenizer(Plan& plan, const Options& options, const Tokenizer& tokenizer, std::optional<std::size_t> max_length);
+void use_tokenizer(Plan& plan, const Options& options, const Tokenizer& tokenizer,
+                   std::optional<std::size_t> max_length);
 
 /// Gives the plan a loaded model.
 void use_model(Plan& plan, const Options& options, const Model& model);

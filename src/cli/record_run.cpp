@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "cli/formats.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
 #include "cli/source.hpp"
@@ -62,9 +61,15 @@ bool OutputSink::accept(Record& record) {
   ++bad_;
   switch (options_.input.on_error) {
     case OnError::fail:
-    case OnError::replace: failure_ = record.error; return false;
-    case OnError::skip: log_.error(record.error + "; skipped"); return true;
-    case OnError::record: write(record); return true;
+    case OnError::replace:
+      failure_ = record.error;
+      return false;
+    case OnError::skip:
+      log_.error(record.error + "; skipped");
+      return true;
+    case OnError::record:
+      write(record);
+      return true;
   }
   return true;
 }
@@ -96,7 +101,8 @@ int OutputSink::finish() {
   formatter_->end(out_);
   if (failure_.empty() || out_.is_direct()) out_.commit();
   if (cut_ > 0) {
-    log_.warning(std::to_string(cut_) + " of " + counted(inputs_, "input was", "inputs were") + " cut: longer than the " +
+    log_.warning(std::to_string(cut_) + " of " + counted(inputs_, "input was", "inputs were") +
+                 " cut: longer than the " +
                  "maximum length; --max-length sets it, --truncation error refuses such inputs");
   }
   if (!failure_.empty()) log_.error(failure_);
@@ -107,9 +113,7 @@ int OutputSink::finish() {
 }
 
 std::unique_ptr<OutputStream> open_output(const Options& options) {
-  auto out = std::make_unique<OutputStream>(options.output.file.empty() ? "-" : options.output.file);
-  remove_when_interrupted(out->temporary());
-  return out;
+  return std::make_unique<OutputStream>(options.output.file.empty() ? "-" : options.output.file);
 }
 
 bool stops_at_bad(const Options& options) {
@@ -120,7 +124,7 @@ std::size_t batch_tokens(const Encoder& encoder) {
   return encoder.backend().rows_in_cache(encoder.config().d_model, encoder.config().d_ff);
 }
 
-void run_pipeline(const Options& options, const ModelWork& work, InputSource& source, RecordSink& sink) {
+void run_pipeline(const Options& options, const ModelWork& work, RecordSource& source, RecordSink& sink) {
   PipelineSettings settings;
   if (work.encoder != nullptr) settings.batch_tokens = batch_tokens(*work.encoder);
   settings.threads = thread_count(options);
@@ -129,8 +133,7 @@ void run_pipeline(const Options& options, const ModelWork& work, InputSource& so
   Pipeline(settings, model_workers(work)).run(source, sink);
 }
 
-int run_records(const Options& options, const ModelWork& work, OutputSink& sink, Log& log) {
-  InputSource source(options, log);
+int run_records(const Options& options, const ModelWork& work, InputSource& source, OutputSink& sink) {
   sink.watch(source);
   run_pipeline(options, work, source, sink);
   return sink.finish();
@@ -141,10 +144,11 @@ int run_encoding(const Options& options, RecordKind kind, Log& log) {
   const ModelHeader header = read_model_header(location, load_options(options));
   Plan plan = plan_encoding(options, kind, header);
   const auto out = open_output(options);
+  InputSource source(options, log);
   const auto model = load_model(header, options, log);
   use_model(plan, options, *model);
   OutputSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
-  return run_records(options, plan.work, sink, log);
+  return run_records(options, plan.work, source, sink);
 }
 
 }  // namespace mha::cli

@@ -46,7 +46,7 @@ class OutputSink : public RecordSink {
   std::unique_ptr<RecordFormatter> formatter_;
   OutputStream& out_;
   Log& log_;
-  std::string failure_;            // of the input that ends the run
+  std::string failure_;  // of the input that ends the run
   std::size_t inputs_ = 0;
   std::size_t bad_ = 0;
   std::size_t cut_ = 0;
@@ -56,7 +56,7 @@ class OutputSink : public RecordSink {
   std::chrono::steady_clock::time_point shown_;
 };
 
-/// Opens `-o`, which fails at once where it cannot be written; it is removed when the program is interrupted.
+/// Opens `-o` or standard output; fails at once where it cannot be written.
 std::unique_ptr<OutputStream> open_output(const Options& options);
 
 /// Whether a bad input ends the run.
@@ -66,10 +66,10 @@ bool stops_at_bad(const Options& options);
 std::size_t batch_tokens(const Encoder& encoder);
 
 /// Runs all inputs through the work into any sink.
-void run_pipeline(const Options& options, const ModelWork& work, InputSource& source, RecordSink& sink);
+void run_pipeline(const Options& options, const ModelWork& work, RecordSource& source, RecordSink& sink);
 
 /// The same into a file or standard output. Returns the exit code.
-int run_records(const Options& options, const ModelWork& work, OutputSink& sink, Log& log);
+int run_records(const Options& options, const ModelWork& work, InputSource& source, OutputSink& sink);
 
 /// The whole way of a command whose records come from the encoder: embed, encode, attention.
 int run_encoding(const Options& options, RecordKind kind, Log& log);

@@ -43,8 +43,8 @@ bool read_range(std::string_view text, IndexRange& range) {
 std::size_t absolute(long index, std::size_t count, std::string_view option) {
   const auto signed_count = static_cast<long>(count);
   if (index < -signed_count || index >= signed_count) {
-    throw_usage(std::string(option) + ": expected a number from 0 to " + std::to_string(signed_count - 1) +
-                " (or -" + std::to_string(signed_count) + " to -1 from the end), got " + std::to_string(index));
+    throw_usage(std::string(option) + ": expected a number from 0 to " + std::to_string(signed_count - 1) + " (or -" +
+                std::to_string(signed_count) + " to -1 from the end), got " + std::to_string(index));
   }
   return static_cast<std::size_t>(index < 0 ? index + signed_count : index);
 }
@@ -105,7 +105,8 @@ std::vector<std::uint8_t> resolve_ablated(const std::vector<HeadPattern>& patter
   };
   for (const HeadPattern& pattern : patterns) {
     for (const std::size_t layer : indices(pattern.layer, n_layers, "--ablate: layer")) {
-      for (const std::size_t head : indices(pattern.head, n_heads, "--ablate: head")) ablated[layer * n_heads + head] = 1;
+      for (const std::size_t head : indices(pattern.head, n_heads, "--ablate: head"))
+        ablated[layer * n_heads + head] = 1;
     }
   }
   return ablated;

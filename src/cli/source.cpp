@@ -1,22 +1,20 @@
 #include "cli/source.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "cli/command.hpp"
 #include "cli/log.hpp"
-#include "mha/core/error.hpp"
 
 namespace mha::cli {
 namespace {
 
 // The result's own keys: an input cannot bring its own.
-const std::vector<std::string> kResultKeys = {
-    "index",     "id",       "text",      "text_pair",         "tokens",        "input_ids",  "token_type_ids", "special_tokens_mask",
-    "offsets",   "truncated", "embedding", "last_hidden_state", "hidden_states", "attentions", "layers",         "heads",
-    "similarity", "error",    "window",    "find",              "edges",         "stats",      "rollout"};
+const std::vector<std::string> kResultKeys = {"index",         "id",         "text",           "text_pair",
+                                              "tokens",        "input_ids",  "token_type_ids", "special_tokens_mask",
+                                              "offsets",       "truncated",  "embedding",      "last_hidden_state",
+                                              "hidden_states", "attentions", "layers",         "heads",
+                                              "similarity",    "error",      "window",         "find",
+                                              "edges",         "stats",      "rollout"};
 
 TextReader open_reader(const Options& options) {
   const InputOptions& input = options.input;
@@ -30,11 +28,6 @@ TextReader open_reader(const Options& options) {
   reader.replace_invalid = input.on_error == OnError::replace;
   if (!input.texts.empty()) return TextReader::from_arguments(input.texts, input.pair, reader);
   if (!input.files.empty()) return TextReader::from_files(input.files, reader);
-  if (isatty(STDIN_FILENO) != 0) {
-    const std::string name(options.command->name);
-    throw_usage(name + ": expected TEXT, --input FILE or a pipe on standard input, got a terminal\nUsage: mha-cli " + name +
-                " [OPTION]… TEXT…; see 'mha-cli " + name + " --help'");
-  }
   return TextReader::from_files({"-"}, reader);
 }
 
@@ -80,9 +73,8 @@ bool InputSource::next(Record& record) {
 bool reads_json_lines(const InputOptions& input) {
   if (!input.texts.empty()) return false;
   if (input.format != InputFormat::automatic) return input.format == InputFormat::jsonl;
-  return std::any_of(input.files.begin(), input.files.end(), [](const std::string& file) {
-    return file.ends_with(".jsonl") || file.ends_with(".ndjson");
-  });
+  return std::any_of(input.files.begin(), input.files.end(),
+                     [](const std::string& file) { return file.ends_with(".jsonl") || file.ends_with(".ndjson"); });
 }
 
 }  // namespace mha::cli

@@ -16,8 +16,8 @@ class Log;
 /// The inputs of a command: its TEXT arguments, its files, or standard input; of these the records of one shard.
 class InputSource : public RecordSource {
  public:
-  /// Looks at every file. Throws Error{input} for one that is not there, and Error{usage} where there is nothing to read
-  /// but a terminal.
+  /// Looks at every file. Throws Error{input} for one that is not there, and Error{usage} where there is nothing to
+  /// read but a terminal.
   InputSource(const Options& options, Log& log);
 
   bool next(Record& record) override;

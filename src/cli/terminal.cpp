@@ -23,7 +23,8 @@ std::size_t terminal_columns(int descriptor) {
   const std::string_view text = environment("COLUMNS");
   std::size_t columns = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  if (error == std::errc() && end == text.data() + text.size() && columns > 0 && columns <= kMostColumns) return columns;
+  if (error == std::errc() && end == text.data() + text.size() && columns > 0 && columns <= kMostColumns)
+    return columns;
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return kDefaultColumns;

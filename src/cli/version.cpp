@@ -1,8 +1,9 @@
 #include <string>
 
 #include "cli/help.hpp"
-#include "cli/machine.hpp"
 #include "mha/ops/backend.hpp"
+#include "mha/ops/machine.hpp"
+#include "ops/cpu.hpp"
 
 namespace mha::cli {
 
@@ -12,11 +13,10 @@ std::string version_text() {
     text += "backend " + name + ": " + backend_named(name).description() + '\n';
   }
   const Backend& chosen = backend_named("auto");
-  text += "auto: backend " + std::string(chosen.name()) + ", dtype " + std::string(name_of(chosen.exact_precision())) + '\n';
+  text += "auto: backend " + std::string(chosen.name()) + ", dtype " + std::string(name_of(chosen.exact_precision())) +
+          '\n';
   text += "cpu: " + cpu_name() + '\n';
-  text += "cpu features:";
-  for (const std::string& feature : cpu_features()) text += ' ' + feature;
-  return text + '\n';
+  return text + "cpu features: " + cpu_features().text + '\n';
 }
 
 }  // namespace mha::cli

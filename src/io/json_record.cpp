@@ -73,9 +73,10 @@ class RecordReader {
 
   bool null() { return member("null", member_ == Member::pair); }
   bool boolean(bool) { return member("a boolean"); }
-  bool number_integer(json::number_integer_t) { return member("a number"); }
-  bool number_unsigned(json::number_unsigned_t) { return member("a number"); }
-  bool number_float(json::number_float_t, const std::string&) { return member("a number"); }
+  // Only integers with a minus sign come to number_integer: a zero there was written `-0`.
+  bool number_integer(json::number_integer_t value) { return number(value == 0 ? 2 : std::to_string(value).size()); }
+  bool number_unsigned(json::number_unsigned_t value) { return number(std::to_string(value).size()); }
+  bool number_float(json::number_float_t, const std::string& text) { return number(text.size()); }
   bool binary(json::binary_t&) { return member("binary data"); }
 
   bool string(std::string& value) {
@@ -135,6 +136,15 @@ class RecordReader {
     return depth_ == 0 || member(kind);
   }
 
+  // Where a number ends the parser knows only from the byte behind it, which it may have read or not: the length is
+  // what can be told for sure.
+  bool number(std::size_t length) {
+    number_length_ = length;
+    member("a number");
+    number_length_ = 0;
+    return true;
+  }
+
   // A value has just ended; `fits`: a text or pair may be of its kind.
   bool member(const char* kind, bool fits = false) {
     if (depth_ != 1) return true;
@@ -162,13 +172,7 @@ class RecordReader {
 
   std::string_view written_value() const {
     const std::size_t begin = value_begin();
-    const char first = text_[begin];
-    std::size_t end = position_;
-    // A number's end is known only from the byte behind it, which is then read already.
-    if (first == '-' || (first >= '0' && first <= '9')) {
-      end = std::min(text_.find_first_not_of("+-.0123456789Ee", begin), text_.size());
-    }
-    return text_.substr(begin, end - begin);
+    return text_.substr(begin, number_length_ > 0 ? number_length_ : position_ - begin);
   }
 
   std::string_view text_;
@@ -179,6 +183,7 @@ class RecordReader {
   Member member_ = Member::ignored;
   std::string key_;
   std::size_t key_end_ = 0;
+  std::size_t number_length_ = 0;  // of the value that has just ended, if it is a number
   std::vector<std::string> keys_;
 };
 

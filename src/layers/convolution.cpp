@@ -24,7 +24,8 @@ Convolution::Convolution(const ModelConfig& config, const Weights& weights, cons
   }
   LinearWeights linear;
   linear.weight.name = weights.convolution.weight.name;
-  linear.weight.view = {DType::f32, {d, config_.kernel * d}, reinterpret_cast<const std::byte*>(unfolded_weights_.data())};
+  linear.weight.view = {
+      DType::f32, {d, config_.kernel * d}, reinterpret_cast<const std::byte*>(unfolded_weights_.data())};
   linear.bias = weights.convolution.bias;
   const LinearWeights* const joined[] = {&linear};
   linear_ = backend.pack(joined, precision);
@@ -38,8 +39,10 @@ void Convolution::forward(ConstMatrix x, Matrix y, std::span<const std::size_t> 
       for (std::size_t k = 0; k < config_.kernel; ++k) {
         float* to = unfolded.row(r) + k * x.cols;
         const bool inside = r + k >= row_begin[input] + reach && r + k < row_begin[input + 1] + reach;
-        if (inside) std::copy_n(x.row(r + k - reach), x.cols, to);
-        else std::fill_n(to, x.cols, 0.0F);
+        if (inside)
+          std::copy_n(x.row(r + k - reach), x.cols, to);
+        else
+          std::fill_n(to, x.cols, 0.0F);
       }
     }
   }

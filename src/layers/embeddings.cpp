@@ -1,6 +1,7 @@
 #include "layers/embeddings.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "mha/core/error.hpp"
 #include "mha/ops/convert.hpp"
@@ -8,7 +9,8 @@
 
 namespace mha {
 
-Embeddings::Embeddings(const ModelConfig& config, const EmbeddingWeights& weights, const Backend& backend, Precision precision)
+Embeddings::Embeddings(const ModelConfig& config, const EmbeddingWeights& weights, const Backend& backend,
+                       Precision precision)
     : config_(config), weights_(weights), backend_(backend) {
   if (config.factorised()) {
     const LinearWeights* const projection[] = {&weights.projection};
@@ -24,8 +26,8 @@ void Embeddings::forward(const Batch& batch, Matrix x, Scratch& scratch, StageRe
   const bool widened_first = factorised && place == Projection::after_lookup;
   const Matrix words = factorised ? matrix_in(scratch.words, x.rows, config_.embedding_size) : x;
 
-  look_up_words(batch, words);                                        // [N, embedding_size]
-  if (widened_first) project(words, x, scratch);                      // [N, d_model]
+  look_up_words(batch, words);                    // [N, embedding_size]
+  if (widened_first) project(words, x, scratch);  // [N, d_model]
   const Matrix e = widened_first ? x : words;
   if (config_.embedding_scale != 1.0F) {
     for (std::size_t r = 0; r < e.rows; ++r) scale(config_.embedding_scale, e.row(r), e.cols);
@@ -33,23 +35,38 @@ void Embeddings::forward(const Batch& batch, Matrix x, Scratch& scratch, StageRe
   if (config_.zeroed_token_id) rescale_unmasked(batch, e);
   if (stages != nullptr) stages->matrix("word_embedding", e);
   add_positions(batch, e, scratch);
-  if (stages != nullptr && config_.position.sinusoidal != PositionConfig::Sinusoidal::none) {
-    stages->matrix("position_encoding", {scratch.sinusoidal.row(0), e.rows, e.cols});
-  }
   add_token_types(batch, e, scratch);
+  if (stages != nullptr) record_summands(batch, e, scratch, *stages);
   if (factorised && place == Projection::after_sum) {
-    project(e, x, scratch);                                           // [N, d_model]
+    project(e, x, scratch);  // [N, d_model]
     return norm_.apply(x, x, scratch.executor);
   }
   norm_.apply(e, e, scratch.executor);
   if (factorised && place == Projection::after_norm) project(e, x, scratch);  // [N, d_model]
 }
 
+/// What was added to the word vectors, each by itself.
+void Embeddings::record_summands(const Batch& batch, ConstMatrix e, Scratch& scratch, StageRecorder& stages) const {
+  std::vector<float> values(e.rows * e.cols, 0.0F);
+  const Matrix summand(values.data(), e.rows, e.cols);
+  if (config_.position.learned || config_.position.sinusoidal != PositionConfig::Sinusoidal::none) {
+    add_positions(batch, summand, scratch);
+    stages.matrix("position_encoding", summand);
+    std::fill(values.begin(), values.end(), 0.0F);
+  }
+  if (config_.type_vocab_size > 0) {
+    add_token_types(batch, summand, scratch);
+    stages.matrix("token_type", summand);
+  }
+}
+
 void Embeddings::look_up_words(const Batch& batch, Matrix e) const {
   for (std::size_t r = 0; r < e.rows; ++r) {
     const std::int32_t id = batch.input_ids[r];
-    if (config_.zeroed_token_id == id) std::fill_n(e.row(r), e.cols, 0.0F);
-    else row_to_float32(weights_.word.view, weights_.word.scale, static_cast<std::size_t>(id), e.row(r));
+    if (config_.zeroed_token_id == id)
+      std::fill_n(e.row(r), e.cols, 0.0F);
+    else
+      row_to_float32(weights_.word.view, weights_.word.scale, static_cast<std::size_t>(id), e.row(r));
   }
 }
 
@@ -60,7 +77,8 @@ void Embeddings::rescale_unmasked(const Batch& batch, Matrix e) const {
     const auto masked = static_cast<float>(std::count(ids.begin(), ids.end(), *config_.zeroed_token_id));
     const float kept = 1.0F - masked / static_cast<float>(ids.size());
     if (kept == 0.0F) continue;  // every vector is zero
-    for (std::size_t r = batch.row_begin[input]; r < batch.row_begin[input + 1]; ++r) scale(1.0F / kept, e.row(r), e.cols);
+    for (std::size_t r = batch.row_begin[input]; r < batch.row_begin[input + 1]; ++r)
+      scale(1.0F / kept, e.row(r), e.cols);
   }
 }
 
@@ -69,7 +87,8 @@ void Embeddings::add_positions(const Batch& batch, Matrix e, Scratch& scratch) c
   if (p.sinusoidal != PositionConfig::Sinusoidal::none) {
     for (std::size_t input = 0; input < batch.inputs(); ++input) {
       scratch.sinusoidal.reserve(p.sinusoidal, batch.length(input), e.cols);
-      for (std::size_t i = 0; i < batch.length(input); ++i) add(scratch.sinusoidal.row(i), e.row(batch.row_begin[input] + i), e.cols);
+      for (std::size_t i = 0; i < batch.length(input); ++i)
+        add(scratch.sinusoidal.row(i), e.row(batch.row_begin[input] + i), e.cols);
     }
   }
   if (!p.learned) return;

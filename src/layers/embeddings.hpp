@@ -23,6 +23,7 @@ class Embeddings {
   void forward(const Batch& batch, Matrix x, Scratch& scratch, StageRecorder* stages) const;
 
  private:
+  void record_summands(const Batch& batch, ConstMatrix e, Scratch& scratch, StageRecorder& stages) const;
   void look_up_words(const Batch& batch, Matrix e) const;
   void rescale_unmasked(const Batch& batch, Matrix e) const;
   void add_positions(const Batch& batch, Matrix e, Scratch& scratch) const;

@@ -57,15 +57,15 @@ void EncoderLayer::forward(const LayerCall& call, Matrix x) const {
   const bool has_feed_forward = in_ != nullptr;
   const Matrix attended = has_feed_forward ? matrix_in(s.attended, n, config_.d_model) : x;
 
-  const ConstMatrix attention_input = before(attention_norm_, x, s);                          // [N, d_model]
-  const Projected projected = project(call, attention_input);                                 // Q, K, V [N, heads · d_head]
+  const ConstMatrix attention_input = before(attention_norm_, x, s);  // [N, d_model]
+  const Projected projected = project(call, attention_input);         // Q, K, V [N, heads · d_head]
   const Matrix context = matrix_in(s.context, n, config_.n_heads * config_.d_head);
-  attend(call, projected, context, captured_probs(call));                                     // [N, n_heads · d_head]
-  backend_.linear(*output_, context, attended, tail(attention_norm_, x), s.executor);         // [N, d_model]
+  attend(call, projected, context, captured_probs(call));                              // [N, n_heads · d_head]
+  backend_.linear(*output_, context, attended, tail(attention_norm_, x), s.executor);  // [N, d_model]
   if (!has_feed_forward) return;
 
-  const ConstMatrix feed_forward_input = before(feed_forward_norm_, attended, s);             // [N, d_model]
-  backend_.feed_forward(*in_, *out_, feed_forward_input, config_.activation, x,               // [N, d_ff] → [N, d_model]
+  const ConstMatrix feed_forward_input = before(feed_forward_norm_, attended, s);  // [N, d_model]
+  backend_.feed_forward(*in_, *out_, feed_forward_input, config_.activation, x,    // [N, d_ff] → [N, d_model]
                         tail(feed_forward_norm_, attended), s.executor);
 }
 
@@ -111,7 +111,8 @@ EncoderLayer::Projected EncoderLayer::project(const LayerCall& call, ConstMatrix
   return projected;
 }
 
-void EncoderLayer::attend(const LayerCall& call, const Projected& projected, Matrix context, const AttentionCapture& capture) const {
+void EncoderLayer::attend(const LayerCall& call, const Projected& projected, Matrix context,
+                          const AttentionCapture& capture) const {
   AttentionCall attention;
   attention.query = projected.query;
   attention.key = projected.key;
@@ -229,8 +230,10 @@ void EncoderLayer::record(const LayerCall& call, ConstMatrix x, StageRecorder& s
   backend_.linear(*in_, feed_forward_input, wide, {}, s.executor);
   const Matrix hidden = wide.cols_of(0, config_.d_ff);
   for (std::size_t r = 0; r < n; ++r) {
-    if (config_.gated()) activate_gated(config_.activation, hidden.row(r), wide.row(r) + config_.d_ff, config_.d_ff);
-    else activate(config_.activation, hidden.row(r), config_.d_ff);
+    if (config_.gated())
+      activate_gated(config_.activation, hidden.row(r), wide.row(r) + config_.d_ff, config_.d_ff);
+    else
+      activate(config_.activation, hidden.row(r), config_.d_ff);
   }
   stages.matrix("feed_forward_hidden", hidden);
   const Matrix y = matrix_in(output_buffer, n, config_.d_model);

@@ -17,8 +17,8 @@ namespace mha {
 /// What a layer needs to know of its place besides its weights.
 struct LayerCall {
   std::size_t layer = 0;
-  std::span<const std::size_t> row_begin;      ///< [inputs + 1]
-  std::span<const std::uint8_t> ablated;       ///< [n_heads] or empty
+  std::span<const std::size_t> row_begin;  ///< [inputs + 1]
+  std::span<const std::uint8_t> ablated;   ///< [n_heads] or empty
   Scratch* scratch = nullptr;
 
   std::span<const std::size_t> capture_heads;  ///< heads whose attention_probs are wanted
@@ -45,8 +45,8 @@ struct PositionTerms {
 class EncoderLayer {
  public:
   /// All arguments must outlive the layer.
-  EncoderLayer(const ModelConfig& config, const LayerWeights& layer, const PositionTerms& positions, const Backend& backend,
-               Precision precision);
+  EncoderLayer(const ModelConfig& config, const LayerWeights& layer, const PositionTerms& positions,
+               const Backend& backend, Precision precision);
   ~EncoderLayer();
   EncoderLayer(EncoderLayer&&) noexcept;
 

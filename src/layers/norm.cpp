@@ -16,7 +16,8 @@ std::vector<float> floats(const Weight& weight) {
 
 }  // namespace
 
-Norm::Norm(const NormConfig& config, const NormWeights& weights) : gamma_(floats(weights.gamma)), beta_(floats(weights.beta)) {
+Norm::Norm(const NormConfig& config, const NormWeights& weights)
+    : gamma_(floats(weights.gamma)), beta_(floats(weights.beta)) {
   row_.rms = config.kind == NormKind::rms_norm;
   row_.gamma = gamma_.data();
   row_.beta = beta_.empty() ? nullptr : beta_.data();

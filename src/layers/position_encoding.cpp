@@ -92,7 +92,8 @@ void rotate(PositionConfig::Rotary layout, const RotaryTable& table, Matrix x, s
       while (row >= *(input + 1)) ++input;
       const float* cosines = table.cosines(row - *input);
       const float* sines = table.sines(row - *input);
-      for (std::size_t head = 0; head < x.cols; head += d_head) turn(x.row(row) + head, cosines, sines, table.width() / 2);
+      for (std::size_t head = 0; head < x.cols; head += d_head)
+        turn(x.row(row) + head, cosines, sines, table.width() / 2);
     }
   });
 }

@@ -36,14 +36,16 @@ std::vector<float> alibi_slopes(std::size_t n_heads) {
   while (2 * power <= n_heads) power *= 2;
   std::vector<float> slopes;
   for (std::size_t head = 0; head < n_heads; ++head) {
-    const double exponent = head < power ? 8.0 * static_cast<double>(head + 1) / static_cast<double>(power)
-                                         : 4.0 * static_cast<double>(2 * (head - power) + 1) / static_cast<double>(power);
+    const double exponent = head < power
+                                ? 8.0 * static_cast<double>(head + 1) / static_cast<double>(power)
+                                : 4.0 * static_cast<double>(2 * (head - power) + 1) / static_cast<double>(power);
     slopes.push_back(static_cast<float>(std::pow(2.0, -exponent)));
   }
   return slopes;
 }
 
-void DistanceBias::reserve(std::size_t n_heads, std::size_t rows, const std::function<float(std::size_t, std::int64_t)>& bias) {
+void DistanceBias::reserve(std::size_t n_heads, std::size_t rows,
+                           const std::function<float(std::size_t, std::int64_t)>& bias) {
   if (rows <= rows_) return;
   rows_ = std::max({rows, 2 * rows_, std::size_t{64}});
   const std::size_t width = 2 * rows_ - 1;
@@ -66,7 +68,8 @@ void RelativeRows::reserve(const PositionConfig::Disentangled& config, std::size
   length = std::max(longest, 2 * length);
   const auto span = static_cast<std::int64_t>(config.span());
   const auto row = [&](std::int64_t distance) {
-    return static_cast<std::size_t>(std::clamp(log_bucket(distance, config.buckets, config.max_distance) + span, std::int64_t{0}, 2 * span - 1));
+    return static_cast<std::size_t>(
+        std::clamp(log_bucket(distance, config.buckets, config.max_distance) + span, std::int64_t{0}, 2 * span - 1));
   };
   const auto reach = static_cast<std::int64_t>(length) - 1;
   first = row(-reach);  // buckets do not fall as distances grow
@@ -77,8 +80,8 @@ void RelativeRows::reserve(const PositionConfig::Disentangled& config, std::size
   }
 }
 
-void DisentangledBias::add(std::size_t row, std::size_t head, std::size_t query_begin, std::size_t queries, std::size_t keys,
-                           float* scores, std::size_t stride) const {
+void DisentangledBias::add(std::size_t row, std::size_t head, std::size_t query_begin, std::size_t queries,
+                           std::size_t keys, float* scores, std::size_t stride) const {
   constexpr auto kNone = std::numeric_limits<std::uint32_t>::max();
   const std::size_t column = head * d_head;
   const auto table_row = [&](std::size_t q, std::size_t k) { return (*row_of_distance)[q + (length - 1) - k]; };

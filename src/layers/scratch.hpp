@@ -31,16 +31,16 @@ struct PositionProjections {
 struct Scratch {
   Executor* executor = nullptr;
 
-  FloatBuffer row;       ///< [d_model] one row of a table
-  FloatBuffer words;     ///< [N, embedding_size], factorised only
-  FloatBuffer x;         ///< [N, d_model] what a layer reads and, at last, the result
-  FloatBuffer attended;  ///< [N, d_model] between attention and feed-forward
-  FloatBuffer normed;    ///< [N, d_model] pre-norm only
-  FloatBuffer qkv;       ///< [N, (n_heads + 2 n_kv_heads) · d_head]
-  FloatBuffer context;   ///< [N, n_heads · d_head]
+  FloatBuffer row;          ///< [d_model] one row of a table
+  FloatBuffer words;        ///< [N, embedding_size], factorised only
+  FloatBuffer x;            ///< [N, d_model] what a layer reads and, at last, the result
+  FloatBuffer attended;     ///< [N, d_model] between attention and feed-forward
+  FloatBuffer normed;       ///< [N, d_model] pre-norm only
+  FloatBuffer qkv;          ///< [N, (n_heads + 2 n_kv_heads) · d_head]
+  FloatBuffer context;      ///< [N, n_heads · d_head]
   FloatBuffer layer_input;  ///< [N, d_model], convolution only
-  FloatBuffer unfolded;  ///< [N, kernel · d_model], convolution only
-  FloatBuffer heads;     ///< rows gathered for a pooler or a task head
+  FloatBuffer unfolded;     ///< [N, kernel · d_model], convolution only
+  FloatBuffer heads;        ///< rows gathered for a pooler or a task head
   FloatBuffer head_dense;
 
   std::uint64_t tables_of = 0;  ///< the encoder that the tables below belong to

@@ -40,24 +40,57 @@ constexpr std::array<std::pair<std::string_view, Activation>, 18> kActivations{{
 }};
 
 // What configurations carry for training, generation, naming and other programs.
-constexpr std::array kNeverComputed{
-    std::string_view{"architectures"}, std::string_view{"attention_dropout"}, std::string_view{"attention_probs_dropout_prob"},
-    std::string_view{"auto_map"}, std::string_view{"bos_token_id"}, std::string_view{"chunk_size_feed_forward"},
-    std::string_view{"classifier_dropout"}, std::string_view{"classifier_dropout_prob"}, std::string_view{"cls_token_id"},
-    std::string_view{"directionality"}, std::string_view{"dropout"}, std::string_view{"dropout_rate"},
-    std::string_view{"dtype"}, std::string_view{"eos_token_id"}, std::string_view{"finetuning_task"},
-    std::string_view{"gradient_checkpointing"}, std::string_view{"hidden_dropout_prob"}, std::string_view{"id2label"},
-    std::string_view{"initializer_factor"}, std::string_view{"initializer_range"}, std::string_view{"is_encoder_decoder"},
-    std::string_view{"label2id"}, std::string_view{"language"}, std::string_view{"mask_token_id"},
-    std::string_view{"model_type"}, std::string_view{"name"}, std::string_view{"num_labels"},
-    std::string_view{"output_attentions"}, std::string_view{"output_hidden_states"}, std::string_view{"output_past"},
-    std::string_view{"problem_type"}, std::string_view{"return_dict"}, std::string_view{"sentence_transformers"},
-    std::string_view{"sep_token_id"}, std::string_view{"task_specific_params"}, std::string_view{"tie_word_embeddings"},
-    std::string_view{"tokenizer_class"}, std::string_view{"torch_dtype"}, std::string_view{"torchscript"},
-    std::string_view{"transformers_version"}, std::string_view{"use_cache"}, std::string_view{"_name_or_path"},
-    std::string_view{"_attn_implementation"}, std::string_view{"attn_implementation"}, std::string_view{"_num_labels"},
-    std::string_view{"pooler_fc_size"}, std::string_view{"pooler_num_attention_heads"}, std::string_view{"pooler_num_fc_layers"},
-    std::string_view{"pooler_size_per_head"}, std::string_view{"pooler_type"},
+constexpr std::string_view kNeverComputed[] = {
+    "architectures",
+    "attention_dropout",
+    "attention_probs_dropout_prob",
+    "auto_map",
+    "bos_token_id",
+    "chunk_size_feed_forward",
+    "classifier_dropout",
+    "classifier_dropout_prob",
+    "cls_token_id",
+    "directionality",
+    "dropout",
+    "dropout_rate",
+    "dtype",
+    "eos_token_id",
+    "finetuning_task",
+    "gradient_checkpointing",
+    "hidden_dropout_prob",
+    "id2label",
+    "initializer_factor",
+    "initializer_range",
+    "is_encoder_decoder",
+    "label2id",
+    "language",
+    "mask_token_id",
+    "model_type",
+    "name",
+    "num_labels",
+    "output_attentions",
+    "output_hidden_states",
+    "output_past",
+    "problem_type",
+    "return_dict",
+    "sentence_transformers",
+    "sep_token_id",
+    "task_specific_params",
+    "tie_word_embeddings",
+    "tokenizer_class",
+    "torch_dtype",
+    "torchscript",
+    "transformers_version",
+    "use_cache",
+    "_name_or_path",
+    "_attn_implementation",
+    "attn_implementation",
+    "_num_labels",
+    "pooler_fc_size",
+    "pooler_num_attention_heads",
+    "pooler_num_fc_layers",
+    "pooler_size_per_head",
+    "pooler_type",
 };
 
 std::string shown(const json& value) {
@@ -89,14 +122,22 @@ std::optional<Activation> activation_named(std::string_view name) {
 
 std::string_view name_of(Activation activation) {
   switch (activation) {
-    case Activation::none: return "none";
-    case Activation::relu: return "relu";
-    case Activation::gelu: return "gelu";
-    case Activation::gelu_tanh: return "gelu_tanh";
-    case Activation::quick_gelu: return "quick_gelu";
-    case Activation::silu: return "silu";
-    case Activation::tanh: return "tanh";
-    case Activation::relu_squared: return "relu_squared";
+    case Activation::none:
+      return "none";
+    case Activation::relu:
+      return "relu";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::gelu_tanh:
+      return "gelu_tanh";
+    case Activation::quick_gelu:
+      return "quick_gelu";
+    case Activation::silu:
+      return "silu";
+    case Activation::tanh:
+      return "tanh";
+    case Activation::relu_squared:
+      return "relu_squared";
   }
   throw_internal("activation: a value that has no name");
 }
@@ -143,12 +184,14 @@ ConfigReader::Found ConfigReader::required(Keys keys) {
 
 std::size_t ConfigReader::checked_size(const Found& found, std::size_t least) const {
   const json& value = *found.value;
-  const bool fits = value.is_number_integer() &&
-                    (value.is_number_unsigned() ? value.get<std::uint64_t>() <= kLargestSize
-                                                : value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() <=
-                                                      static_cast<std::int64_t>(kLargestSize));
+  const bool fits =
+      value.is_number_integer() &&
+      (value.is_number_unsigned()
+           ? value.get<std::uint64_t>() <= kLargestSize
+           : value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() <= static_cast<std::int64_t>(kLargestSize));
   if (!fits || value.get<std::size_t>() < least) {
-    fail(found.key, "a whole number from " + std::to_string(least) + " to " + std::to_string(kLargestSize), shown(value));
+    fail(found.key, "a whole number from " + std::to_string(least) + " to " + std::to_string(kLargestSize),
+         shown(value));
   }
   return value.get<std::size_t>();
 }
@@ -194,9 +237,10 @@ std::int64_t ConfigReader::integer_or(std::string_view what, Keys keys, std::int
   }
   const json& value = *found.value;
   const auto largest = static_cast<std::int64_t>(kLargestSize);
-  const bool fits = value.is_number_integer() &&
-                    (value.is_number_unsigned() ? value.get<std::uint64_t>() <= kLargestSize
-                                                : value.get<std::int64_t>() >= -largest && value.get<std::int64_t>() <= largest);
+  const bool fits =
+      value.is_number_integer() &&
+      (value.is_number_unsigned() ? value.get<std::uint64_t>() <= kLargestSize
+                                  : value.get<std::int64_t>() >= -largest && value.get<std::int64_t>() <= largest);
   if (!fits) fail(found.key, "a whole number", shown(value));
   decide(what, std::to_string(value.get<std::int64_t>()), found.key);
   return value.get<std::int64_t>();
@@ -214,7 +258,8 @@ double ConfigReader::positive_or(std::string_view what, Keys keys, double fallba
     assume(what, number_text(fallback), keys);
     return fallback;
   }
-  const bool fits = found.value->is_number() && std::isfinite(found.value->get<double>()) && found.value->get<double>() > 0.0;
+  const bool fits =
+      found.value->is_number() && std::isfinite(found.value->get<double>()) && found.value->get<double>() > 0.0;
   if (!fits) fail(found.key, "a number above 0", shown(*found.value));
   decide(what, shown(*found.value), found.key);
   return found.value->get<double>();
@@ -244,11 +289,13 @@ std::string ConfigReader::text_or(std::string_view what, Keys keys, std::string_
 
 Activation ConfigReader::activation_or(std::string_view what, Keys keys, std::string_view fallback) {
   const Found found = first(keys, false);
-  if (found.value != nullptr && !found.value->is_string()) fail(found.key, "the name of an activation", shown(*found.value));
+  if (found.value != nullptr && !found.value->is_string())
+    fail(found.key, "the name of an activation", shown(*found.value));
   const std::string name = text_or(what, keys, fallback);
   if (auto activation = activation_named(name)) return *activation;
   fail(found.value != nullptr ? found.key : *keys.begin(),
-       "an activation (gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, relu2, silu, tanh, linear)", "\"" + name + "\"");
+       "an activation (gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, relu2, silu, tanh, linear)",
+       "\"" + name + "\"");
 }
 
 void ConfigReader::check_heads(std::size_t d_model, std::string_view d_model_key, std::size_t n_heads,
@@ -286,8 +333,8 @@ void ConfigReader::harmless(Keys keys) {
 std::vector<std::string> ConfigReader::unread() const {
   std::vector<std::string> keys;
   for (const auto& item : object_.items()) {
-    const bool known = read_.contains(item.key()) ||
-                       std::find(kNeverComputed.begin(), kNeverComputed.end(), item.key()) != kNeverComputed.end();
+    const bool known = read_.contains(item.key()) || std::find(std::begin(kNeverComputed), std::end(kNeverComputed),
+                                                               item.key()) != std::end(kNeverComputed);
     if (!known) keys.push_back(item.key());
   }
   return keys;

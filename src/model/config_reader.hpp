@@ -17,9 +17,9 @@ namespace mha {
 
 /// Reads one JSON object of a model's configuration, key by key, and remembers what it read.
 ///
-/// A key may have several spellings (dialects of one family): the first that is there counts, null is the same as absent.
-/// Every value that is read becomes a Decision with the key it came from; a value that is not there becomes one that
-/// says so. Errors are Error{model}: `FILE: KEY: expected …, got …`.
+/// A key may have several spellings (dialects of one family): the first that is there counts, null is the same as
+/// absent. Every value that is read becomes a Decision with the key it came from; a value that is not there becomes one
+/// that says so. Errors are Error{model}: `FILE: KEY: expected …, got …`.
 class ConfigReader {
  public:
   using Keys = std::initializer_list<std::string_view>;
@@ -45,7 +45,8 @@ class ConfigReader {
   /// The forms of GELU and the others by the names that transformers' ACT2FN gives them.
   Activation activation_or(std::string_view what, Keys keys, std::string_view fallback);
   /// n_heads that divide d_model.
-  void check_heads(std::size_t d_model, std::string_view d_model_key, std::size_t n_heads, std::string_view heads_key) const;
+  void check_heads(std::size_t d_model, std::string_view d_model_key, std::size_t n_heads,
+                   std::string_view heads_key) const;
 
   /// The value must be this one where the key is there: others would change the computation and are not implemented.
   void only_flag(std::string_view key, bool value);

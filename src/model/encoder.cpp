@@ -58,7 +58,8 @@ class CaptureTargets {
     captured->attention_probs.resize(wanted.attention_layers.size());
     captured->attention_begin.assign(1, 0);
     for (std::size_t i = 0; i < batch.inputs(); ++i) {
-      captured->attention_begin.push_back(captured->attention_begin.back() + heads_.size() * batch.length(i) * batch.length(i));
+      captured->attention_begin.push_back(captured->attention_begin.back() +
+                                          heads_.size() * batch.length(i) * batch.length(i));
     }
   }
 
@@ -128,7 +129,11 @@ struct Encoder::Impl {
 };
 
 Encoder::Impl::Impl(const ModelConfig& c, Weights w, const Backend& b, Precision p)
-    : config(c), weights(std::move(w)), backend(b), precision(p), positions(position_terms(config, weights)),
+    : config(c),
+      weights(std::move(w)),
+      backend(b),
+      precision(p),
+      positions(position_terms(config, weights)),
       embeddings(config, weights.embeddings, b, p) {
   for (const LayerWeights& layer : weights.layers) layers.emplace_back(config, layer, positions, b, p);
   if (config.convolution) convolution = std::make_unique<Convolution>(config, weights, b, p);
@@ -162,7 +167,8 @@ Precision Encoder::precision() const { return impl_->precision; }
 
 void Encoder::Impl::check(const Batch& batch, const Wanted& wanted) const {
   const auto rows = batch.row_begin;
-  const bool whole = !rows.empty() && rows.front() == 0 && rows.back() == batch.rows() && std::is_sorted(rows.begin(), rows.end());
+  const bool whole =
+      !rows.empty() && rows.front() == 0 && rows.back() == batch.rows() && std::is_sorted(rows.begin(), rows.end());
   if (!whole && !(rows.empty() && batch.rows() == 0)) throw_internal("batch: row_begin does not cover its rows");
   if (!batch.token_type_ids.empty() && batch.token_type_ids.size() != batch.rows()) {
     throw_internal("batch: expected a token type for each row");
@@ -171,19 +177,21 @@ void Encoder::Impl::check(const Batch& batch, const Wanted& wanted) const {
     const std::size_t length = batch.length(input);
     if (length == 0) bad_input(input, "expected at least one token, got none");
     if (config.max_positions != 0 && length > config.max_positions) {
-      bad_input(input, "expected at most " + std::to_string(config.max_positions) + " tokens, got " + std::to_string(length) +
-                           "; truncate it");
+      bad_input(input, "expected at most " + std::to_string(config.max_positions) + " tokens, got " +
+                           std::to_string(length) + "; truncate it");
     }
     for (std::size_t r = rows[input]; r < rows[input + 1]; ++r) {
       const std::int32_t token = batch.input_ids[r];
       if (token < 0 || static_cast<std::size_t>(token) >= config.vocab_size) {
-        bad_input(input, "token id " + std::to_string(token) + ": expected 0 to " + std::to_string(config.vocab_size - 1) +
+        bad_input(input, "token id " + std::to_string(token) + ": expected 0 to " +
+                             std::to_string(config.vocab_size - 1) +
                              " (the embedding table); the tokenizer does not belong to this model");
       }
       if (config.type_vocab_size == 0 || batch.token_type_ids.empty()) continue;
       const std::int32_t type = batch.token_type_ids[r];
       if (type < 0 || static_cast<std::size_t>(type) >= config.type_vocab_size) {
-        bad_input(input, "token type " + std::to_string(type) + ": expected 0 to " + std::to_string(config.type_vocab_size - 1));
+        bad_input(input, "token type " + std::to_string(type) + ": expected 0 to " +
+                             std::to_string(config.type_vocab_size - 1));
       }
     }
   }
@@ -215,10 +223,12 @@ void Encoder::Impl::reserve_tables(const Batch& batch, Scratch& s) const {
   std::size_t longest = 0;
   for (std::size_t input = 0; input < batch.inputs(); ++input) longest = std::max(longest, batch.length(input));
   const PositionConfig& p = config.position;
-  if (p.sinusoidal != PositionConfig::Sinusoidal::none) s.sinusoidal.reserve(p.sinusoidal, longest, config.position_width());
+  if (p.sinusoidal != PositionConfig::Sinusoidal::none)
+    s.sinusoidal.reserve(p.sinusoidal, longest, config.position_width());
   if (p.rotary != PositionConfig::Rotary::none) {
     const std::size_t width = p.rotary_width != 0 ? p.rotary_width : config.d_head;
-    const auto local = static_cast<std::size_t>(std::count(config.local_layers.begin(), config.local_layers.end(), true));
+    const auto local =
+        static_cast<std::size_t>(std::count(config.local_layers.begin(), config.local_layers.end(), true));
     if (local < config.n_layers) s.rotary.reserve(p, false, longest, width);
     if (local > 0) s.rotary_local.reserve(p, true, longest, width);
   }
@@ -226,7 +236,9 @@ void Encoder::Impl::reserve_tables(const Batch& batch, Scratch& s) const {
     s.distance_bias.resize(relative_bias.size());
     for (std::size_t i = 0; i < relative_bias.size(); ++i) {
       s.distance_bias[i].reserve(config.n_heads, longest, [&](std::size_t head, std::int64_t distance) {
-        return relative_bias[i][relative_bucket(distance, p.relative_buckets, p.relative_max_distance) * config.n_heads + head];
+        return relative_bias[i]
+                            [relative_bucket(distance, p.relative_buckets, p.relative_max_distance) * config.n_heads +
+                             head];
       });
     }
   } else if (p.alibi) {
@@ -258,8 +270,9 @@ ConstMatrix Encoder::forward(const Batch& batch, Workspace& workspace, const Wan
   const std::size_t n = batch.rows();
   const Matrix x = matrix_in(s.x, n, config.d_model);
   CaptureTargets targets(config, batch, wanted, captured);
+  if (n == 0) return x;
 
-  m.embeddings.forward(batch, x, s, targets.stages());                                   // [N, d_model]
+  m.embeddings.forward(batch, x, s, targets.stages());  // [N, d_model]
   for (std::size_t i = 0; i < config.n_layers; ++i) {
     const EncoderLayer& layer = m.layers[config.weights_of_layer(i)];
     const LayerCall call = targets.call(i, s);
@@ -268,11 +281,11 @@ ConstMatrix Encoder::forward(const Batch& batch, Workspace& workspace, const Wan
     if (recorded) layer.record(call, x, *targets.stages());
     const bool convolves = i == 0 && m.convolution != nullptr;
     if (convolves) std::copy_n(x.data, n * config.d_model, matrix_in(s.layer_input, n, config.d_model).data);
-    layer.forward(call, x);                                                              // [N, d_model]
+    layer.forward(call, x);  // [N, d_model]
     if (convolves) m.convolution->forward({s.layer_input.data(), n, config.d_model}, x, batch.row_begin, s);
     if (recorded) targets.stages()->matrix("block_output", x);
   }
-  m.final_norm.apply(x, x, s.executor);                                                  // [N, d_model]
+  m.final_norm.apply(x, x, s.executor);  // [N, d_model]
   targets.hidden_state(config.n_layers, x);
   m.check_finite(batch, x);
   return x;
@@ -282,7 +295,8 @@ void Encoder::pooler_output(const Batch& batch, ConstMatrix hidden, Matrix out, 
   const Impl& m = *impl_;
   if (m.pooler == nullptr) throw_usage("pooler: this model has no pooler weights; pool by cls or mean");
   const Matrix first = matrix_in(workspace.impl->heads, batch.inputs(), m.config.d_model);
-  for (std::size_t i = 0; i < batch.inputs(); ++i) std::copy_n(hidden.row(batch.row_begin[i]), hidden.cols, first.row(i));
+  for (std::size_t i = 0; i < batch.inputs(); ++i)
+    std::copy_n(hidden.row(batch.row_begin[i]), hidden.cols, first.row(i));
   LinearTail tail;
   tail.activation = Activation::tanh;
   m.backend.linear(*m.pooler, first, out, tail, workspace.impl->executor);

@@ -35,7 +35,7 @@ struct Head::Impl {
       backend.linear(*dense, x, y, {weights.activation, {}, norm.row()}, s.executor);  // [rows, d_dense]
       h = y;
     }
-    backend.linear(*out, h, logits, {}, s.executor);                                   // [rows, outputs]
+    backend.linear(*out, h, logits, {}, s.executor);  // [rows, outputs]
   }
 };
 
@@ -61,8 +61,10 @@ void Head::logits(const Batch& batch, ConstMatrix hidden, Matrix out, Workspace&
   }
   const Matrix pooled = matrix_in(s.heads, inputs, hidden.cols);  // [inputs, d_model]
   for (std::size_t i = 0; i < inputs; ++i) {
-    if (impl_->weights.pooling == HeadPooling::first) std::copy_n(hidden.row(batch.row_begin[i]), hidden.cols, pooled.row(i));
-    else mean_of_rows(rows_of(hidden, i), pooled.row(i));
+    if (impl_->weights.pooling == HeadPooling::first)
+      std::copy_n(hidden.row(batch.row_begin[i]), hidden.cols, pooled.row(i));
+    else
+      mean_of_rows(rows_of(hidden, i), pooled.row(i));
   }
   impl_->apply(pooled, out, s);
 }

@@ -104,6 +104,7 @@ SentenceModules take_json_sentence(json& config, const std::string& file, const 
       out.max_length_from = file + ":max_length";
     }
     out.lowercase = fields.flag("lowercase").value_or(false);
+    if (out.lowercase) out.lowercase_from = file + ":lowercase";
     take_prompts(fields, out);
 
     std::string pooling;

@@ -34,8 +34,17 @@ std::optional<std::string> json_file_of(const ModelLocation& location, const Fil
   return std::nullopt;
 }
 
-void add_decisions(std::vector<Decision>& to, const std::vector<Decision>& from) {
-  to.insert(to.end(), from.begin(), from.end());
+/// Adds decisions; where one names the file `origin` by its path, it is called by its name in the model.
+void add_decisions(std::vector<Decision>& to, std::vector<Decision> from, const std::string& origin,
+                   const std::string& name) {
+  for (Decision& decision : from) {
+    if (decision.from.starts_with(origin + ": ")) {
+      decision.from = name + ":" + decision.from.substr(origin.size() + 2);
+    } else if (const std::size_t at = decision.from.find(origin); at != std::string::npos) {
+      decision.from.replace(at, origin.size(), name);
+    }
+    to.push_back(std::move(decision));
+  }
 }
 
 /// models.md, "Precedence": --max-length, sentence_bert_config.json, tokenizer_config.json, position table; never above
@@ -70,6 +79,16 @@ void decide_max_length(OpenedModel& model, const LoadOptions& options) {
                              length ? from : "assumed: no file names one and no position table limits it"});
 }
 
+void decide_lowercase(OpenedModel& model) {
+  const SentenceModules& sentence = model.sentence;
+  if (sentence.lowercase) {
+    model.decisions.push_back({"lowercase", "texts are lower-cased first", sentence.lowercase_from});
+  } else if (!sentence.lowercase_from.empty()) {
+    model.decisions.push_back(
+        {"lowercase", "as the tokenizer has it", sentence.lowercase_from + " false switches nothing off"});
+  }
+}
+
 void open_folder(OpenedModel& model) {
   model.config_name = kConfig;
   model.sentence = read_sentence_modules(*model.files);
@@ -78,6 +97,9 @@ void open_folder(OpenedModel& model) {
     model.encoder_files = subfolder_files(model.files, model.sentence.transformer_folder);
     model.config_name = model.sentence.transformer_folder + "/" + kConfig;
   }
+}
+
+void read_folder_config(OpenedModel& model) {
   if (!model.encoder_files->has(kConfig)) {
     throw_model("model: " + model.encoder_files->place(kConfig) +
                 ": no such file; expected a model folder in the Hugging Face layout");
@@ -99,7 +121,7 @@ void open_json(OpenedModel& model, const std::string& name) {
   json config = parse_json(model.json->config_json(), file.origin + ": config");
   model.sentence = take_json_sentence(config, name, file.origin + ": config");
   model.json_dense = true;
-  model.family = read_family(config, file.origin + ": config", kJsonType);
+  model.family = read_family(config, file.origin, kJsonType);
 }
 
 /// Which precision `--dtype` means.
@@ -241,7 +263,10 @@ std::optional<std::size_t> tokenizer_max_length(const FileSet& files) {
   return length;
 }
 
-std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, const LoadOptions& options) {
+namespace {
+
+/// The files of a model and what its modules say; of an mha-json file also its config.
+std::shared_ptr<OpenedModel> open_files(const ModelLocation& location) {
   auto model = std::make_shared<OpenedModel>();
   model->location = location;
   model->files = files_of(location);
@@ -250,9 +275,18 @@ std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, con
   } else {
     open_folder(*model);
   }
+  return model;
+}
+
+}  // namespace
+
+std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, const LoadOptions& options) {
+  const auto model = open_files(location);
+  if (model->json == nullptr) read_folder_config(*model);
   check_sentence_widths(model->sentence, model->family.config.d_model, model->files->origin());
-  add_decisions(model->decisions, model->family.decisions);
-  add_decisions(model->decisions, model->sentence.decisions);
+  add_decisions(model->decisions, model->family.decisions, model->files->place(model->config_name), model->config_name);
+  model->decisions.insert(model->decisions.end(), model->sentence.decisions.begin(), model->sentence.decisions.end());
+  decide_lowercase(*model);
   decide_max_length(*model, options);
   return model;
 }
@@ -318,29 +352,22 @@ void bind_dense_modules(const OpenedModel& model, const WeightSource& source, Se
 }
 
 TokenizerOnly load_tokenizer(const ModelLocation& location, const LoadOptions& options) {
-  const auto files = files_of(location);
+  const auto model = open_files(location);
+  if (model->json == nullptr && model->encoder_files->has(kConfig)) {
+    try {
+      read_folder_config(*model);
+    } catch (const Error& error) {
+      // A tokenizer is of use without a model that runs here; only the position table's limit is then unknown.
+      model->notes.push_back(std::string(error.what()) +
+                             "; only the tokenizer is used, no position table limits its texts");
+    }
+  }
+  decide_max_length(*model, options);
   TokenizerOnly out;
-  OpenedModel model;
-  if (json_file_of(location, *files) || files->has(kConfig)) {
-    const auto opened = open_model(location, options);
-    out.tokenizer = open_tokenizer(*opened, options);
-    out.max_length = opened->max_length;
-    out.notes = opened->notes;
-    out.sentence = opened->sentence.config;
-    return out;
-  }
-  // A folder with a tokenizer alone: no position table limits the length.
-  model.location = location;
-  model.files = files;
-  model.sentence = read_sentence_modules(*files);
-  model.encoder_files = files;
-  if (!model.sentence.transformer_folder.empty()) {
-    model.encoder_files = subfolder_files(files, model.sentence.transformer_folder);
-  }
-  decide_max_length(model, options);
-  out.tokenizer = open_tokenizer(model, options);
-  out.max_length = model.max_length;
-  out.sentence = model.sentence.config;
+  out.tokenizer = open_tokenizer(*model, options);
+  out.max_length = model->max_length;
+  out.notes = model->notes;
+  out.sentence = model->sentence.config;
   return out;
 }
 

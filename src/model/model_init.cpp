@@ -122,6 +122,10 @@ void init_model(const InitOptions& options) {
   }
 
   ModelConfig shape = options.config;
+  if (shape.n_kv_heads == 0) shape.n_kv_heads = shape.n_heads;
+  if (shape.d_head == 0 && shape.n_heads != 0 && shape.d_model % shape.n_heads == 0) {
+    shape.d_head = shape.d_model / shape.n_heads;
+  }
   if (shape.vocab_size == 0) shape.vocab_size = vocab_size;
   if (shape.vocab_size < vocab_size) {
     throw_usage("model init: vocab_size: expected at least " + std::to_string(vocab_size) +

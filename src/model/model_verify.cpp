@@ -169,8 +169,7 @@ class Verifier {
     for (const std::string& key : opened.family.ignored_keys) {
       report_.notes.push_back(opened.config_name + ": " + key + ": nothing computes with this key");
     }
-    if (!unused.empty())
-      report_.notes.push_back(std::to_string(unused.size()) + " tensors are not used by the encoder");
+    for (const std::string& name : unused) report_.notes.push_back("tensor " + name + ": the encoder does not use it");
   }
 
   void check_ids(const ModelConfig& config, const Tokenizer& tokenizer) {

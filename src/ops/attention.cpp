@@ -104,6 +104,11 @@ class FloatProducts {
  public:
   static constexpr std::size_t kQueries = 16;
   static constexpr std::size_t kKeyUnit = HWY_MAX_BYTES / sizeof(float);
+  static constexpr bool kDirect = false;
+  template <class D, class V>
+  static HWY_INLINE V exponential(D d, V x) {
+    return Exp(d, x);
+  }
 
   FloatProducts(const HeadRows& rows, AttentionScratch& scratch) : rows_(rows) {
     const std::size_t lanes = hn::Lanes(F32());
@@ -134,6 +139,9 @@ class FloatProducts {
   }
 
   float* score_row(std::size_t r) const { return scores_ + r * key_stride_; }
+
+  void take_rows(std::size_t, std::size_t, std::size_t) const {}
+  void take_probs(std::size_t, std::size_t, V32) const {}
 
   void scores(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end) const {
     const std::size_t lanes = hn::Lanes(F32());
@@ -205,16 +213,21 @@ bool captures_head(const AttentionCall& call, std::size_t head) {
   return std::find(call.capture_heads.begin(), call.capture_heads.end(), head) != call.capture_heads.end();
 }
 
-void for_each_head(const AttentionCall& call, Executor* executor,
-                   const std::function<void(std::size_t, std::size_t)>& piece) {
+void for_each_head_run(const AttentionCall& call, Executor* executor,
+                       const std::function<void(std::size_t, std::size_t)>& run) {
   const std::size_t inputs = call.row_begin.empty() ? 0 : call.row_begin.size() - 1;
   const std::size_t total = inputs * call.n_heads;
   const std::size_t threads = executor == nullptr ? 1 : executor->threads();
   // Several runs a thread, so that long inputs do not leave the others waiting.
   constexpr std::size_t kRunsPerThread = 6;
   const std::size_t runs = threads == 1 ? std::min<std::size_t>(total, 1) : std::min(total, threads * kRunsPerThread);
-  parallel_for(executor, runs, [&](std::size_t run) {
-    for (std::size_t i = total * run / runs; i < total * (run + 1) / runs; ++i) piece(i / call.n_heads, i % call.n_heads);
+  parallel_for(executor, runs, [&](std::size_t i) { run(total * i / runs, total * (i + 1) / runs); });
+}
+
+void for_each_head(const AttentionCall& call, Executor* executor,
+                   const std::function<void(std::size_t, std::size_t)>& piece) {
+  for_each_head_run(call, executor, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) piece(i / call.n_heads, i % call.n_heads);
   });
 }
 

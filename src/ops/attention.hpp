@@ -18,7 +18,10 @@ void for_each_capture(const AttentionCall& call, std::size_t head, const Use& us
 /// Whether the call captures anything of this head.
 bool captures_head(const AttentionCall& call, std::size_t head);
 
-/// Calls piece(input, head) for all of both, on the executor's threads in runs of similar cost.
+/// Calls run(begin, end) for runs of pairs, pair i being input i / n_heads and head i % n_heads, on the executor's threads.
+void for_each_head_run(const AttentionCall& call, Executor* executor,
+                       const std::function<void(std::size_t, std::size_t)>& run);
+/// Calls piece(input, head) for all of both, in the same runs.
 void for_each_head(const AttentionCall& call, Executor* executor,
                    const std::function<void(std::size_t, std::size_t)>& piece);
 

@@ -52,6 +52,19 @@ HWY_INLINE V Exp(D d, V x) {
   return IfThenZeroElse(Lt(x, Set(d, -87.33654F)), ExpInRange(d, x));
 }
 
+/// e^x within 2^-13 for x ≤ 0, never below e^−80: for results that are rounded to eight bits.
+template <class D, class V>
+HWY_INLINE V CoarseExp(D d, V x) {
+  const V bounded = Max(Set(d, -80.0F), x);
+  const V rounder = Set(d, 12582912.0F);
+  const V n = Sub(MulAdd(bounded, Set(d, 1.44269504F), rounder), rounder);
+  const V r = NegMulAdd(n, Set(d, 0.693147181F), bounded);
+  V e = MulAdd(Set(d, 0.165668418F), r, Set(d, 0.504963264F));
+  e = MulAdd(e, r, Set(d, 1.00016419F));
+  e = MulAdd(e, r, Set(d, 0.999928074F));
+  return TimesPowerOfTwo(e, n);
+}
+
 /// e^x − 1, relative accuracy kept near 0; 0 ≤ x ≤ 88.
 template <class D, class V>
 HWY_INLINE V ExpMinusOne(D d, V x) {

@@ -1,7 +1,7 @@
 #include <bit>
 #include <cstdint>
-#include <optional>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,8 +35,7 @@ std::vector<Array> arrays_of(const Record& record, const RecordSchema& schema) {
     arrays.push_back({"hidden_states", record.hidden_states, {schema.n_layers + 1, tokens, schema.d_model}});
   }
   if (parts.attentions) {
-    arrays.push_back(
-        {"attentions", record.attentions, {schema.layers.size(), schema.heads.size(), tokens, tokens}});
+    arrays.push_back({"attentions", record.attentions, {schema.layers.size(), schema.heads.size(), tokens, tokens}});
   }
   return arrays;
 }

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "mha/output/records.hpp"
+#include "output/answers.hpp"
+#include "output/delimited.hpp"
 #include "output/json_values.hpp"
+#include "output/record_maps.hpp"
 
 namespace mha {
 namespace {
@@ -17,32 +20,28 @@ struct Dialect {
   void (*append_field)(std::string& out, std::string_view field);
 };
 
-void append_quoted(std::string& out, std::string_view field) {
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
-    out += field;
-    return;
-  }
-  out += '"';
-  for (const char c : field) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
-}
-
 void append_backslashed(std::string& out, std::string_view field) {
   for (const char c : field) {
     switch (c) {
-      case '\t': out += "\\t"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\\': out += "\\\\"; break;
-      default: out += c;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      default:
+        out += c;
     }
   }
 }
 
-constexpr Dialect kCsv{',', append_quoted};
+constexpr Dialect kCsv{',', append_csv_field};
 constexpr Dialect kTsv{'\t', append_backslashed};
 
 /// One row under construction.
@@ -102,12 +101,18 @@ class DelimitedFormatter : public RecordFormatter {
   void render(const Record& record, std::string& out) const override {
     if (record.bad()) return render_error(record, out);
     switch (schema_.kind) {
-      case RecordKind::embed: return render_embedding(record, out);
-      case RecordKind::encode: return render_states(record, out);
-      case RecordKind::tokenize: return render_tokens(record, out);
-      case RecordKind::attention: return render_attention(record, out);
-      case RecordKind::similarity: return render_similarity(record, out);
-      case RecordKind::decode: return finish(start(record, out).text(record.text));
+      case RecordKind::embed:
+        return render_embedding(record, out);
+      case RecordKind::encode:
+        return render_states(record, out);
+      case RecordKind::tokenize:
+        return render_tokens(record, out);
+      case RecordKind::attention:
+        return render_attention(record, out);
+      case RecordKind::similarity:
+        return render_similarity(record, out);
+      case RecordKind::decode:
+        return finish(start(record, out).text(record.text));
     }
   }
 
@@ -132,7 +137,8 @@ class DelimitedFormatter : public RecordFormatter {
         names = {"position", "token", "input_id", "type_id", "begin", "end", "special"};
         break;
       case RecordKind::attention:
-        names = {"layer", "head", "query", "query_token", "key", "key_token", "weight"};
+        names = answer_columns(schema_.questions);
+        if (names.empty()) names = {"layer", "head", "query", "query_token", "key", "key_token", "weight"};
         break;
       case RecordKind::similarity:
         if (schema_.similarity_matrix) {
@@ -201,17 +207,37 @@ class DelimitedFormatter : public RecordFormatter {
   }
 
   void render_attention(const Record& record, std::string& out) const {
-    const std::size_t tokens = record.tokens();
-    const float* weight = record.attentions.data();
-    for (const std::size_t layer : schema_.layers) {
-      for (const std::size_t head : schema_.heads) {
-        for (std::size_t query = 0; query < tokens; ++query) {
-          for (std::size_t key = 0; key < tokens; ++key) {
+    if (schema_.questions.asks()) return render_answers(record, out);
+    const AttentionMaps maps = shown_maps(record, schema_);
+    const float* weight = maps.weights.data();
+    const auto axis = [](Row& row, const std::vector<std::size_t>& numbers, std::size_t i) {
+      if (i < numbers.size()) {
+        row.integer(numbers[i]);
+      } else {
+        row.text("mean");
+      }
+    };
+    for (std::size_t layer = 0; layer < maps.layer_count; ++layer) {
+      for (std::size_t head = 0; head < maps.head_count; ++head) {
+        for (const MapLabel& query : maps.labels) {
+          for (const MapLabel& key : maps.labels) {
             Row row = start(record, out);
-            row.integer(layer).integer(head).integer(query).text(token(record, query));
-            finish(row.integer(key).text(token(record, key)).number(*weight++, schema_.digits));
+            axis(row, maps.layers, layer);
+            axis(row, maps.heads, head);
+            row.integer(query.position).text(query.piece);
+            finish(row.integer(key.position).text(key.piece).number(*weight++, schema_.digits));
           }
         }
+      }
+    }
+  }
+
+  void render_answers(const Record& record, std::string& out) const {
+    for (const Answer& answer : answers(asked_maps(attention_maps(record, schema_), schema_.questions), schema_.questions)) {
+      for (const auto& cells : answer.rows) {
+        Row row = start(record, out);
+        for (const AnswerCell& cell : cells) row.text(cell_text(cell, schema_.digits));
+        finish(row);
       }
     }
   }

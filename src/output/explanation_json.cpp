@@ -81,7 +81,7 @@ std::string explanation_json(const Explanation& explanation, const ExplanationOp
       writer.member("columns", {head * explanation.d_head, (head + 1) * explanation.d_head});
       for (const Stage& step : explanation.stages) {
         if (step.heads == 0) continue;
-        writer.matrix(step.name, step.values.data() + head * step.rows * step.cols, step.rows, step.cols);
+        writer.matrix(step.name, explanation.of_head(step, head), step.rows, step.cols);
       }
       writer.out += '}';
     }

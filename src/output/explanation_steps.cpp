@@ -61,7 +61,7 @@ class Story {
     if (s == nullptr) return;
     for (const std::size_t head : shown_heads()) {
       step.matrices.push_back({"head " + number(head) + ": " + what + ": " + shape(s->rows, s->cols),
-                               s->values.data() + head * s->rows * s->cols, s->rows, s->cols, keys});
+                               e_.of_head(*s, head), s->rows, s->cols, keys});
     }
   }
 
@@ -92,6 +92,7 @@ class Story {
     if (e_.layer == 0) {
       show(step, "word_embedding", "embedding");
       show(step, "position_encoding", e_.sinusoidal ? "position encoding, sines and cosines" : "position embeddings");
+      show(step, "token_type", "token type embeddings");
     }
     show(step, "X", "X");
     steps_.push_back(std::move(step));

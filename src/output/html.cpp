@@ -36,12 +36,14 @@ std::string packed(const std::vector<float>& weights, bool wide) {
   return bytes;
 }
 
-// JSON that may stand inside a <script> element: no '<' means that no tag can end it.
+// JSON that may stand inside a <script> element: without '<' and '>' it holds nothing that looks like a tag.
 std::string script_json(const nlohmann::ordered_json& value) {
   std::string out;
   for (const char c : value.dump()) {
     if (c == '<') {
       out += "\\u003c";
+    } else if (c == '>') {
+      out += "\\u003e";
     } else {
       out += c;
     }

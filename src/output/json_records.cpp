@@ -4,7 +4,9 @@
 
 #include "mha/core/json_text.hpp"
 #include "mha/output/records.hpp"
+#include "output/answers.hpp"
 #include "output/json_values.hpp"
+#include "output/record_maps.hpp"
 
 namespace mha {
 namespace {
@@ -57,7 +59,8 @@ class JsonFormatter : public RecordFormatter {
     const auto number = [&](auto value) { append_number(out, static_cast<std::int32_t>(value)); };
     const Encoding& encoding = record.encoding;
     out += ",\"tokens\":";
-    append_list(out, encoding.input_ids, [&](std::int32_t id) { append_json_piece(out, schema_.tokenizer->token(id)); });
+    append_list(out, encoding.input_ids,
+                [&](std::int32_t id) { append_json_piece(out, schema_.tokenizer->token(id)); });
     out += ",\"input_ids\":";
     append_list(out, encoding.input_ids, number);
     out += ",\"token_type_ids\":";
@@ -95,6 +98,9 @@ class JsonFormatter : public RecordFormatter {
     if (schema_.parts.hidden_states) {
       array("hidden_states", record.hidden_states, std::array{schema_.n_layers + 1, tokens, record.d_model});
     }
+    if (schema_.kind == RecordKind::attention && (schema_.questions.changes_maps() || schema_.questions.asks())) {
+      return append_questions(record, out);
+    }
     if (!schema_.parts.attentions) return;
     array("attentions", record.attentions, std::array{schema_.layers.size(), schema_.heads.size(), tokens, tokens});
     if (!schema_.name_layers_and_heads) return;
@@ -103,6 +109,40 @@ class JsonFormatter : public RecordFormatter {
     append_list(out, schema_.layers, number);
     out += ",\"heads\":";
     append_list(out, schema_.heads, number);
+  }
+
+  // The words that maps are about, the maps as they are looked at, and the answers.
+  void append_questions(const Record& record, std::string& out) const {
+    const AttentionQuestions& questions = schema_.questions;
+    const AttentionMaps maps = attention_maps(record, schema_);
+    const AttentionMaps asked = asked_maps(maps, questions);
+    if (questions.words) {
+      out += ",\"words\":";
+      append_list(out, asked.labels, [&](const MapLabel& label) { append_json_piece(out, label.text); });
+    }
+    if (questions.changes_maps() || schema_.parts.attentions) {
+      const AttentionMaps shown = shown_maps(maps, questions);
+      if (shown.tokens() < asked.tokens()) {
+        out += ",\"positions\":";
+        append_list(out, shown.labels, [&](const MapLabel& label) { append_number(out, label.position); });
+      }
+      if (questions.rollout) {
+        out += ",\"rollout\":";
+        append_nested_array(out, shown.weights, std::array{shown.tokens(), shown.tokens()}, schema_.digits);
+      } else if (schema_.parts.attentions) {
+        out += ",\"attentions\":";
+        append_nested_array(out, shown.weights, std::array{shown.layer_count, shown.head_count, shown.tokens(), shown.tokens()},
+                            schema_.digits);
+      }
+    }
+    const auto number = [&](std::size_t value) { append_number(out, value); };
+    if (schema_.name_layers_and_heads) {
+      out += ",\"layers\":";
+      append_list(out, schema_.layers, number);
+      out += ",\"heads\":";
+      append_list(out, schema_.heads, number);
+    }
+    if (questions.asks()) (out += ',') += answer_members(answers(asked, questions), schema_.digits);
   }
 
   RecordSchema schema_;

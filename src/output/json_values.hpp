@@ -9,7 +9,8 @@
 
 namespace mha {
 
-/// Appends a JSON string of a text that need not be UTF-8, such as a vocabulary entry: what is malformed becomes U+FFFD.
+/// Appends a JSON string of a text that need not be UTF-8, such as a vocabulary entry: what is malformed becomes
+/// U+FFFD.
 void append_json_piece(std::string& out, std::string_view text);
 
 /// Appends a number, shortest or rounded to `digits` places.

@@ -18,7 +18,7 @@ class PictureFormatter : public RecordFormatter {
       : schema_(std::move(schema)), model_(std::move(model)), draw_(draw) {}
 
   void render(const Record& record, std::string& out) const override {
-    out += draw_(attention_maps(record, schema_), {record.text, record.text_pair, model_});
+    out += draw_(shown_maps(record, schema_), {record.text, record.text_pair, model_});
   }
 
   void join(const Record& record, OutputStream& out) override {

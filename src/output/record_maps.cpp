@@ -42,9 +42,16 @@ AttentionMaps attention_maps(const Record& record, const RecordSchema& schema) {
     label.special = record.encoding.special_tokens_mask[i] != 0;
     label.sequence = record.encoding.sequence_ids[i];
     label.word = record.encoding.word_ids[i];
+    label.position = i;
+    label.begin = record.encoding.offsets[i].begin;
+    label.end = record.encoding.offsets[i].end;
     maps.labels.push_back(std::move(label));
   }
   return maps;
+}
+
+AttentionMaps shown_maps(const Record& record, const RecordSchema& schema) {
+  return shown_maps(attention_maps(record, schema), schema.questions);
 }
 
 }  // namespace mha

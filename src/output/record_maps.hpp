@@ -8,6 +8,9 @@ namespace mha {
 /// The attention weights of a record with what its tokens are called.
 AttentionMaps attention_maps(const Record& record, const RecordSchema& schema);
 
+/// The same as the questions of the schema want to see them.
+AttentionMaps shown_maps(const Record& record, const RecordSchema& schema);
+
 /// What the offsets of token `position` cut out of the input; the vocabulary entry for added specials.
 std::string surface(const Record& record, const RecordSchema& schema, std::size_t position);
 

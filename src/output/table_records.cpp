@@ -10,6 +10,7 @@
 #include "mha/core/utf8.hpp"
 #include "mha/output/records.hpp"
 #include "mha/output/terminal_text.hpp"
+#include "output/answers.hpp"
 #include "output/record_maps.hpp"
 #include "output/text_table.hpp"
 
@@ -96,8 +97,14 @@ class TokenTable : public TableFormatter {
     append_pieces(record, out);
     const Encoding& encoding = record.encoding;
     const std::vector<Span> offsets = offsets_in(record, schema_.offsets);
-    TextTable table({{"#", Align::right}, {"token", Align::left}, {"id", Align::right}, {"type", Align::right},
-                     {"begin", Align::right}, {"end", Align::right}, {"special", Align::right}, {"text", Align::left}});
+    TextTable table({{"#", Align::right},
+                     {"token", Align::left},
+                     {"id", Align::right},
+                     {"type", Align::right},
+                     {"begin", Align::right},
+                     {"end", Align::right},
+                     {"special", Align::right},
+                     {"text", Align::left}});
     for (std::size_t i = 0; i < record.tokens(); ++i) {
       const bool special = encoding.special_tokens_mask[i] != 0;
       table.add({std::to_string(i), token(record, i), std::to_string(encoding.input_ids[i]),
@@ -222,7 +229,14 @@ class HeatmapFormatter : public TableFormatter {
  private:
   void render_good(const Record& record, std::string& out) const override {
     append_title(record, out);
-    out += heatmap(attention_maps(record, schema_), {schema_.columns, schema_.color});
+    if (schema_.questions.asks()) {
+      for (const Answer& answer : answers(asked_maps(attention_maps(record, schema_), schema_.questions), schema_.questions)) {
+        append_answer(out, answer, schema_.columns, schema_.digits);
+        out += '\n';
+      }
+      return;
+    }
+    out += heatmap(shown_maps(record, schema_), {schema_.columns, schema_.color});
     out += '\n';
   }
 };
@@ -231,12 +245,18 @@ class HeatmapFormatter : public TableFormatter {
 
 std::unique_ptr<RecordFormatter> table_formatter(RecordSchema schema) {
   switch (schema.kind) {
-    case RecordKind::tokenize: return std::make_unique<TokenTable>(std::move(schema));
-    case RecordKind::embed: return std::make_unique<EmbeddingTable>(std::move(schema));
-    case RecordKind::similarity: return std::make_unique<SimilarityTable>(std::move(schema));
-    case RecordKind::decode: return std::make_unique<DecodeTable>(std::move(schema));
-    case RecordKind::attention: return std::make_unique<HeatmapFormatter>(std::move(schema));
-    case RecordKind::encode: break;
+    case RecordKind::tokenize:
+      return std::make_unique<TokenTable>(std::move(schema));
+    case RecordKind::embed:
+      return std::make_unique<EmbeddingTable>(std::move(schema));
+    case RecordKind::similarity:
+      return std::make_unique<SimilarityTable>(std::move(schema));
+    case RecordKind::decode:
+      return std::make_unique<DecodeTable>(std::move(schema));
+    case RecordKind::attention:
+      return std::make_unique<HeatmapFormatter>(std::move(schema));
+    case RecordKind::encode:
+      break;
   }
   return std::make_unique<StateTable>(std::move(schema));
 }

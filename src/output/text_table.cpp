@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kGap = "  ";
 constexpr std::size_t kLeastWidth = 4;
 
-void append_row(std::string& out, const std::vector<TextTable::Column>& columns,
-                const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
+void append_row(std::string& out, const std::vector<TextTable::Column>& columns, const std::vector<std::string>& cells,
+                const std::vector<std::size_t>& widths) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (widths[i] == 0) continue;

@@ -10,30 +10,34 @@
 namespace mha {
 namespace {
 
-// Tokens of the prompt with the specials before it: what `include_prompt: false` leaves out of pooling
-// (sentence-transformers 5, Transformer._get_prompt_length: the prompt's own encoding without its last special).
+// Tokens that `include_prompt: false` leaves out of pooling.
 std::size_t prompt_tokens(const ModelWork& work) {
-  if (work.prompt.empty() || work.sentence.include_prompt) return 0;
+  if (work.sentence.include_prompt) return 0;
+  EncodeOptions options = work.encode;
+  options.max_length.reset();
   TokenizerScratch scratch;
-  Encoding encoding;
-  EncodeOptions options;
-  options.add_special_tokens = work.encode.add_special_tokens;
-  options.plain_specials = work.encode.plain_specials;
-  work.tokenizer->encode(work.prompt, std::nullopt, options, scratch, encoding);
-  const bool ends_special = encoding.size() > 0 && encoding.special_tokens_mask.back() != 0;
-  return encoding.size() - (ends_special ? 1 : 0);
+  return prompt_token_count(*work.tokenizer, work.prompt, options, scratch);
+}
+
+// Less work than this is done before another thread has started or woken up.
+constexpr std::size_t kOperationsWorthThreads = 10'000'000;
+
+std::size_t operations_a_row(const ModelConfig& config) {
+  return 2 * config.n_layers * config.d_model * (4 * config.n_heads * config.d_head + 2 * config.d_ff);
 }
 
 class ModelWorker : public RecordWorker {
  public:
   ModelWorker(const ModelWork& work, std::size_t prompt_length, Executor* executor)
-      : work_(work), prompt_length_(prompt_length), workspace_(executor) {
+      : work_(work), prompt_length_(prompt_length), team_(executor), alone_(nullptr) {
     const auto& pooling = work.sentence.pooling;
-    needs_pooler_ = work.parts.embedding && std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) != pooling.end();
+    needs_pooler_ =
+        work.parts.embedding && std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) != pooling.end();
     if (work.encoder == nullptr) return;
     const ModelConfig& config = work.encoder->config();
     const std::size_t heads = work.wanted.attention_heads.empty() ? config.n_heads : work.wanted.attention_heads.size();
     maps_ = work.parts.attentions ? work.wanted.attention_layers.size() * heads : 0;
+    rows_worth_threads_ = kOperationsWorthThreads / std::max<std::size_t>(operations_a_row(config), 1);
     rows_ = (work.parts.last_hidden_state ? 1 : 0) + (work.parts.hidden_states ? config.n_layers + 1 : 0);
   }
 
@@ -72,10 +76,12 @@ class ModelWorker : public RecordWorker {
     }
     if (ids_.empty() || !needs_forward()) return;
     const Batch inputs{ids_, types_, row_begin_};
-    const ConstMatrix hidden = work_.encoder->forward(inputs, workspace_, work_.wanted, captures() ? &captured_ : nullptr);
+    Workspace& workspace = ids_.size() < rows_worth_threads_ ? alone_ : team_;
+    const ConstMatrix hidden =
+        work_.encoder->forward(inputs, workspace, work_.wanted, captures() ? &captured_ : nullptr);
     if (needs_pooler_) {
       pooled_.resize(inputs.inputs() * d_model);
-      work_.encoder->pooler_output(inputs, hidden, {pooled_.data(), inputs.inputs(), d_model}, workspace_);
+      work_.encoder->pooler_output(inputs, hidden, {pooled_.data(), inputs.inputs(), d_model}, workspace);
     }
     std::size_t input = 0;
     for (Record* record : batch) {
@@ -85,9 +91,7 @@ class ModelWorker : public RecordWorker {
 
  private:
   bool captures() const { return work_.parts.hidden_states || work_.parts.attentions; }
-  bool needs_forward() const {
-    return captures() || work_.parts.embedding || work_.parts.last_hidden_state;
-  }
+  bool needs_forward() const { return captures() || work_.parts.embedding || work_.parts.last_hidden_state; }
 
   void fill(Record& record, const Batch& inputs, std::size_t input, ConstMatrix hidden) {
     const std::size_t begin = inputs.row_begin[input];
@@ -115,7 +119,8 @@ class ModelWorker : public RecordWorker {
     const float* pooler = needs_pooler_ ? pooled_.data() + input * record.d_model : nullptr;
     pool(work_.sentence, hidden.rows_of(begin, tokens), std::min(prompt_length_, tokens), pooler, work_.dims,
          work_.normalize, work_.encoder->backend(), record.embedding);
-    if (!std::all_of(record.embedding.begin(), record.embedding.end(), [](float value) { return std::isfinite(value); })) {
+    if (!std::all_of(record.embedding.begin(), record.embedding.end(),
+                     [](float value) { return std::isfinite(value); })) {
       throw_input("embedding: expected finite numbers, got NaN or infinity");
     }
   }
@@ -123,7 +128,9 @@ class ModelWorker : public RecordWorker {
   const ModelWork& work_;
   std::size_t prompt_length_;
   TokenizerScratch scratch_;
-  Workspace workspace_;
+  Workspace team_;
+  Workspace alone_;
+  std::size_t rows_worth_threads_ = 0;
   Captured captured_;
   bool needs_pooler_ = false;
   std::size_t maps_ = 0;  // attention maps of a record

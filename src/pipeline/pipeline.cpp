@@ -13,10 +13,10 @@ namespace {
 
 // The first window is small, so that the first result is early; each next one is twice as large.
 constexpr std::size_t kFirstWindow = 16;
-constexpr std::size_t kLargestWindow = 512;       // inputs, a thread
-constexpr std::size_t kWindowBytes = 1U << 20U;   // text, a thread
-constexpr std::size_t kTokenizeTogether = 16;     // inputs that one thread takes at a time
-constexpr std::size_t kLeastBatchTokens = 32;     // fewer are not worth a thread of their own
+constexpr std::size_t kLargestWindow = 512;      // inputs, a thread
+constexpr std::size_t kWindowBytes = 1U << 20U;  // text, a thread
+constexpr std::size_t kTokenizeTogether = 16;    // inputs that one thread takes at a time
+constexpr std::size_t kLeastBatchTokens = 32;    // fewer are not worth a thread of their own
 
 using Batch = std::vector<Record*>;
 
@@ -165,9 +165,8 @@ void Pipeline::Impl::encode(std::span<Record> round, const RecordSink& sink) {
   if (batches.size() * 2 <= threads || threads == 1) {
     for (const Batch& batch : batches) work(team_worker(), batch);
   } else {
-    pool.run(batches.size(), [&](std::size_t i) {
-      with_worker([&](RecordWorker& worker) { work(worker, batches[i]); });
-    });
+    pool.run(batches.size(),
+             [&](std::size_t i) { with_worker([&](RecordWorker& worker) { work(worker, batches[i]); }); });
   }
 }
 

@@ -41,6 +41,7 @@ inline AttentionMaps example_maps(const std::vector<std::string>& words, std::si
     maps.labels.push_back(label);
   }
   special("[SEP]");
+  for (std::size_t t = 0; t < maps.tokens(); ++t) maps.labels[t].position = t;
   for (std::size_t layer = 0; layer < layers; ++layer) maps.layers.push_back(layer);
   for (std::size_t head = 0; head < heads; ++head) maps.heads.push_back(head);
   maps.layer_count = layers;

@@ -16,6 +16,7 @@ struct MapLabel {
   int sequence = -1;           ///< 0 text, 1 pair, -1 special
   std::int32_t word = -1;      ///< pre-tokenizer's word within its sequence, -1 for specials
   std::size_t pieces = 1;      ///< how many tokens it stands for
+  std::size_t position = 0;    ///< place in the input's list of tokens (of words, once joined)
   std::size_t begin = 0;       ///< bytes of the text (or the pair) that it covers; 0, 0 for added specials
   std::size_t end = 0;
 };

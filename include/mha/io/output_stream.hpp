@@ -51,8 +51,6 @@ class OutputStream {
   /// True for standard output, pipes and devices: what is flushed is out, and no failure can take it back.
   bool is_direct() const { return temporary_.empty(); }
   bool is_terminal() const;
-  /// The file that is removed when nothing is committed, for whoever catches signals; empty: written directly.
-  const std::filesystem::path& temporary() const { return temporary_; }
   /// The path as given, or `standard output`, for messages.
   const std::string& name() const { return name_; }
 

@@ -30,10 +30,10 @@ struct Batch {
 
 /// What to keep besides the last hidden state. Capture stands beside the fast path and changes no bit of the result.
 struct Wanted {
-  bool hidden_states = false;                     ///< all layers + 1
-  std::vector<std::size_t> attention_layers;      ///< layers whose attention_probs are kept, ascending
-  std::vector<std::size_t> attention_heads;       ///< heads that are kept of those, in this order; empty: all
-  std::optional<std::size_t> stages_of_layer;     ///< every step of one layer (explain); batches of one input only
+  bool hidden_states = false;                  ///< all layers + 1
+  std::vector<std::size_t> attention_layers;   ///< layers whose attention_probs are kept, ascending
+  std::vector<std::size_t> attention_heads;    ///< heads that are kept of those, in this order; empty: all
+  std::optional<std::size_t> stages_of_layer;  ///< every step of one layer (explain); batches of one input only
 
   /// [n_layers · n_heads], 1: that head contributes nothing (its context is zero before Wo). Empty: none.
   std::vector<std::uint8_t> ablated;
@@ -50,18 +50,20 @@ struct Stage {
 
 /// What was captured of one batch. Reused from batch to batch.
 struct Captured {
-  std::vector<FloatBuffer> hidden_states;         ///< [n_layers + 1] of [N, d_model]; entry 0 is what enters layer 0,
-                                                  ///< the last is last_hidden_state (after a final norm)
-  std::vector<FloatBuffer> attention_probs;       ///< one a wanted layer: input i at `attention_begin[i]`: [heads][T][T]
-  std::vector<std::size_t> attention_begin;       ///< [inputs + 1], floats
-  /// Steps of `stages_of_layer`, named as models/README.md names them: word_embedding, position_encoding (when there
-  /// is one), X, norm1 (pre), Q, K, V, scores, scaled, probabilities, Z, concat, output_share, attention_output, residual1,
-  /// attention_norm (post) or norm2 (pre), feed_forward_input, feed_forward_hidden, feed_forward_output, residual2, block_output.
+  std::vector<FloatBuffer> hidden_states;    ///< [n_layers + 1] of [N, d_model]; entry 0 is what enters layer 0,
+                                             ///< the last is last_hidden_state (after a final norm)
+  std::vector<FloatBuffer> attention_probs;  ///< one a wanted layer: input i at `attention_begin[i]`: [heads][T][T]
+  std::vector<std::size_t> attention_begin;  ///< [inputs + 1], floats
+  /// Steps of `stages_of_layer`, in order: word_embedding, position_encoding and token_type (what was added, where there
+  /// is one), X (what enters the layer), norm1 (pre: what the projections read), Q, K (both rotated where positions are),
+  /// V, scores, scaled (with biases), probabilities, Z, concat, output_share, attention_output, residual1,
+  /// attention_norm (post) or norm2 (pre), feed_forward_input, feed_forward_hidden, feed_forward_output, residual2,
+  /// block_output. In the goldens of pre-norm models X is what is called norm1 here.
   std::vector<Stage> stages;
 };
 
-/// Scratch of one worker thread: grows only by explicit reserve, never shared. The executor, where there is one, spreads
-/// a single batch over threads.
+/// Scratch of one worker thread: grows only by explicit reserve, never shared. The executor, where there is one,
+/// spreads a single batch over threads.
 class Workspace {
  public:
   explicit Workspace(Executor* executor = nullptr);

@@ -32,12 +32,12 @@ enum class HeadPooling { tokens, first, mean, mean_of_logits };
 struct HeadWeights {
   Task task = Task::classify;
   HeadPooling pooling = HeadPooling::tokens;
-  LinearWeights dense;                          ///< [d_dense, d_model]
+  LinearWeights dense;  ///< [d_dense, d_model]
   Activation activation = Activation::none;
-  NormWeights norm;                             ///< [d_dense], a LayerNorm
+  NormWeights norm;  ///< [d_dense], a LayerNorm
   double eps = 1e-5;
-  LinearWeights out;                            ///< [outputs, d_dense]; tied to the word table where the family says so
-  std::shared_ptr<const void> owner;            ///< keeps the views valid
+  LinearWeights out;                  ///< [outputs, d_dense]; tied to the word table where the family says so
+  std::shared_ptr<const void> owner;  ///< keeps the views valid
 };
 
 /// A head that is ready to run. Immutable; `logits` is re-entrant.

@@ -73,7 +73,7 @@ struct EmbeddingDrift {
 EmbeddingDrift embedding_drift(const Model& a, const Model& b, std::span<const std::string> texts);
 
 struct InitOptions {
-  ModelConfig config;              ///< vocab_size 0: that of the tokenizer
+  ModelConfig config;              ///< vocab_size 0: that of the tokenizer; n_kv_heads, d_head 0: by n_heads
   std::vector<std::string> words;  ///< vocabulary of a `words` tokenizer; "<unk>" is put in front where it is not in it
   bool lowercase = true;           ///< of the `words` tokenizer
   std::string tokenizer_file;      ///< a tokenizer.json, instead of `words`

@@ -27,10 +27,10 @@ struct LayerWeights {
 };
 
 struct EmbeddingWeights {
-  Weight word;                    ///< [vocab_size, embedding_size]
-  Weight position;                ///< learned: [rows, embedding_size]
-  Weight token_type;              ///< [type_vocab_size, embedding_size]
-  LinearWeights projection;       ///< factorised: [d_model, embedding_size]
+  Weight word;               ///< [vocab_size, embedding_size]
+  Weight position;           ///< learned: [rows, embedding_size]
+  Weight token_type;         ///< [type_vocab_size, embedding_size]
+  LinearWeights projection;  ///< factorised: [d_model, embedding_size]
   NormWeights norm;
 };
 
@@ -38,14 +38,14 @@ struct EmbeddingWeights {
 struct Weights {
   std::shared_ptr<const void> owner;  ///< keeps the mapped files or buffers alive
   EmbeddingWeights embeddings;
-  std::vector<LayerWeights> layers;   ///< distinct layers
+  std::vector<LayerWeights> layers;  ///< distinct layers
   NormWeights final_norm;
-  Weight relative_bias;               ///< [buckets, n_heads]
-  Weight relative_table;              ///< DeBERTa rel_embeddings [2·span, d_model]
+  Weight relative_bias;   ///< [buckets, n_heads]
+  Weight relative_table;  ///< DeBERTa rel_embeddings [2·span, d_model]
   NormWeights relative_norm;
-  LinearWeights convolution;          ///< [d_model, d_model / groups, kernel]
+  LinearWeights convolution;  ///< [d_model, d_model / groups, kernel]
   NormWeights convolution_norm;
-  LinearWeights pooler;               ///< dense of the first token, tanh; absent weight: no pooler
+  LinearWeights pooler;  ///< dense of the first token, tanh; absent weight: no pooler
 };
 
 }  // namespace mha

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mha/analysis/attention_maps.hpp"
@@ -31,6 +32,10 @@ struct Explanation {
 
   /// The step of that name, or nullptr.
   const Stage* stage(std::string_view name) const;
+  /// The matrix of a head in a step that has one a head; fewer key and value heads are shared by groups of heads.
+  const float* of_head(const Stage& stage, std::size_t head) const {
+    return stage.values.data() + head * stage.heads / n_heads * stage.rows * stage.cols;
+  }
 };
 
 struct ExplanationOptions {

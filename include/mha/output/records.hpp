@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mha/analysis/questions.hpp"
 #include "mha/io/output_stream.hpp"
 #include "mha/output/heatmap.hpp"
 #include "mha/tokenizer/encoding.hpp"
@@ -28,17 +29,17 @@ struct Parts {
 /// One input and everything that is known about it: filled on its way through the pipeline, read by the formatters.
 /// Reused from input to input: `clear` keeps the memory.
 struct Record {
-  std::size_t index = 0;                 ///< 0-based position in the whole input, bad records counted
-  std::string id;                        ///< JSON text as the input has it; empty: none
+  std::size_t index = 0;  ///< 0-based position in the whole input, bad records counted
+  std::string id;         ///< JSON text as the input has it; empty: none
   std::string text;
   std::optional<std::string> text_pair;
-  std::string extra;                     ///< members copied from the input, JSON text `"key":value,…`; empty: none
-  std::string place;                     ///< where the input stands, for messages: `b.txt: line 3`, `input 0`
-  std::string error;                     ///< why this is a bad record, with its place; empty: it is none
+  std::string extra;  ///< members copied from the input, JSON text `"key":value,…`; empty: none
+  std::string place;  ///< where the input stands, for messages: `b.txt: line 3`, `input 0`
+  std::string error;  ///< why this is a bad record, with its place; empty: it is none
 
-  std::string_view prompt;               ///< stood before the text when it was tokenised; offsets count from its start
+  std::string_view prompt;  ///< stood before the text when it was tokenised; offsets count from its start
   Encoding encoding;
-  std::vector<float> embedding;          ///< [width]
+  std::vector<float> embedding;  ///< [width]
   std::size_t d_model = 0;
   std::vector<float> last_hidden_state;  ///< [tokens][d_model]
   std::vector<float> hidden_states;      ///< [n_layers + 1][tokens][d_model]
@@ -46,7 +47,7 @@ struct Record {
   std::vector<float> similarity;         ///< cosines: one, or with a matrix one an input
   std::string analysis;                  ///< further members, JSON text `"key":value,…`; empty: none
 
-  std::string rendered;                  ///< this record in the output format
+  std::string rendered;  ///< this record in the output format
 
   std::size_t tokens() const { return encoding.size(); }
   bool bad() const { return !error.empty(); }
@@ -66,21 +67,22 @@ struct RecordSchema {
   Parts parts;
   const Tokenizer* tokenizer = nullptr;  ///< spells the tokens; must outlive the formatter
   OffsetUnit offsets = OffsetUnit::code_points;
-  std::optional<int> digits;             ///< places after the point; empty: shortest that reads back
+  std::optional<int> digits;  ///< places after the point; empty: shortest that reads back
 
   std::vector<std::size_t> layers;       ///< model layer of each first index of `attentions`
   std::vector<std::size_t> heads;        ///< model head of each second index
+  AttentionQuestions questions;          ///< how attention is looked at, and what is answered of it
   bool name_layers_and_heads = false;    ///< they were selected: records say which
   std::size_t n_layers = 0;
   std::size_t d_model = 0;
   std::size_t embedding_width = 0;
   bool similarity_matrix = false;
-  std::size_t similarity_columns = 0;    ///< inputs of the matrix
+  std::size_t similarity_columns = 0;  ///< inputs of the matrix
 
-  bool ids = false;                      ///< inputs may bring ids: csv and tsv have a column for them
-  bool errors = false;                   ///< error records may come: csv and tsv have a column for them
+  bool ids = false;     ///< inputs may bring ids: csv and tsv have a column for them
+  bool errors = false;  ///< error records may come: csv and tsv have a column for them
 
-  std::size_t columns = 80;              ///< width that tables keep within
+  std::size_t columns = 80;  ///< width that tables keep within
   ColorDepth color = ColorDepth::none;
 };
 

@@ -14,15 +14,15 @@ namespace mha {
 struct ModelWork {
   const Tokenizer* tokenizer = nullptr;
   EncodeOptions encode;
-  bool refuse_long = false;           ///< an input over `encode.max_length` is a bad record instead of being cut
-  std::string prompt;                 ///< stands before each text
+  bool refuse_long = false;  ///< an input over `encode.max_length` is a bad record instead of being cut
+  std::string prompt;        ///< stands before each text
 
-  const Encoder* encoder = nullptr;   ///< nullptr: inputs are only tokenised
-  SentenceConfig sentence;            ///< how vectors are pooled
+  const Encoder* encoder = nullptr;  ///< nullptr: inputs are only tokenised
+  SentenceConfig sentence;           ///< how vectors are pooled
   std::size_t dims = 0;
   bool normalize = false;
-  Parts parts;                        ///< what records keep
-  Wanted wanted;                      ///< of the encoder; attention layers and heads in record order
+  Parts parts;    ///< what records keep
+  Wanted wanted;  ///< of the encoder; attention layers and heads in record order
 };
 
 /// Makes workers that fill records: encoding, then the parts that are wanted. `work` must outlive them.

@@ -8,8 +8,11 @@ namespace mha::cli {
 extern const Command kEncode;
 extern const Command kEmbed;
 extern const Command kAttention;
+extern const Command kExplain;
 extern const Command kTokenize;
 extern const Command kSimilarity;
+extern const Command kHeads;
+extern const Command kCompare;
 extern const Command kModelList;
 extern const Command kModelInfo;
 extern const Command kModelVerify;

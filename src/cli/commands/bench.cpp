@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -6,15 +8,16 @@
 
 #include "cli/commands/all.hpp"
 #include "cli/log.hpp"
-#include "cli/machine.hpp"
 #include "cli/models.hpp"
 #include "cli/plan.hpp"
+#include "cli/quality.hpp"
 #include "cli/record_run.hpp"
 #include "cli/source.hpp"
 #include "cli/terminal.hpp"
 #include "mha/core/error.hpp"
 #include "mha/core/json_text.hpp"
 #include "mha/core/numbers.hpp"
+#include "mha/ops/machine.hpp"
 #include "mha/pipeline/thread_pool.hpp"
 #include "output/text_table.hpp"
 
@@ -48,14 +51,29 @@ struct EndToEnd {
   double seconds = 0;
 };
 
-/// What holds for the whole run.
-struct Machine {
+/// How good the vectors are, and how near those of float32.
+struct Quality {
+  std::size_t pairs = 0;
+  double spearman = 0;
+  double mean_cosine = 1;
+  double least_cosine = 1;
+};
+
+struct Report {
+  Machine machine;
   double load_ms = 0;
   double tokenizer_mb_s = 0;
   double peak_rss_mib = 0;
-  double fma_peak_gflops = 0;
-  double read_gb_s = 0;
+  std::vector<Point> points;
+  EndToEnd files;
+  Quality quality;
 };
+
+double peak_rss_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
 
 double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -67,8 +85,9 @@ double operations(const ModelConfig& config, Shape shape) {
   const double heads = number(config.n_heads * config.d_head);
   const double key_values = 2 * number(config.n_kv_heads * config.d_head);
   const double matrices = config.feed_forward == ModelConfig::FeedForward::gated ? 3 : 2;
-  const double feed_forward =
-      config.feed_forward == ModelConfig::FeedForward::none ? 0 : matrices * number(config.d_ff) * number(config.d_model);
+  const double feed_forward = config.feed_forward == ModelConfig::FeedForward::none
+                                  ? 0
+                                  : matrices * number(config.d_ff) * number(config.d_model);
   const double weights = number(config.d_model) * (2 * heads + key_values) + feed_forward;
   const double attention = 2 * heads * number(shape.tokens);
   return 2 * number(config.n_layers) * number(shape.batch * shape.tokens) * (weights + attention);
@@ -80,7 +99,8 @@ class Forward {
   Forward(const Model& model, Shape shape, ThreadPool& pool) : encoder_(model.encoder()), pool_(pool) {
     std::mt19937 random(1);
     const std::size_t vocabulary = encoder_.config().vocab_size;
-    for (std::size_t i = 0; i < shape.batch * shape.tokens; ++i) ids_.push_back(static_cast<std::int32_t>(random() % vocabulary));
+    for (std::size_t i = 0; i < shape.batch * shape.tokens; ++i)
+      ids_.push_back(static_cast<std::int32_t>(random() % vocabulary));
     const std::size_t threads = pool.threads();
     const std::size_t most = std::max(batch_tokens(encoder_) / shape.tokens, std::size_t{1});
     const std::size_t together = std::min(most, (shape.batch + threads - 1) / threads);
@@ -145,7 +165,8 @@ Point measure(const Model& model, Shape shape, std::size_t runs, ThreadPool& poo
 
 double tokenizer_speed(const Tokenizer& tokenizer) {
   constexpr std::string_view kText =
-      "I led a team that built a scalable API. The keeper fed the lion because it was hungry, and 42 visitors watched from "
+      "I led a team that built a scalable API. The keeper fed the lion because it was hungry, and 42 visitors watched "
+      "from "
       "behind the glass; nobody understood why the weather in November stayed so warm.";
   constexpr double kSeconds = 0.2;
   TokenizerScratch scratch;
@@ -183,6 +204,71 @@ EndToEnd measure_files(const Options& options, const Plan& plan, Log& log) {
   return sink.counted;
 }
 
+/// The texts of rated pairs, one after the other.
+class PairSource : public RecordSource {
+ public:
+  explicit PairSource(const std::vector<RatedPair>& pairs) : pairs_(pairs) {}
+  bool next(Record& record) override {
+    if (given_ == 2 * pairs_.size()) return false;
+    record.index = given_++;
+    const RatedPair& pair = pairs_[record.index / 2];
+    record.text = record.index % 2 == 0 ? pair.first : pair.second;
+    record.place = "text " + std::to_string(record.index);
+    return true;
+  }
+  bool ready() override { return true; }
+
+ private:
+  const std::vector<RatedPair>& pairs_;
+  std::size_t given_ = 0;
+};
+
+class VectorSink : public RecordSink {
+ public:
+  void render(Record&) const override {}
+  bool accept(Record& record) override {
+    if (record.bad()) throw_input(record.error);
+    vectors.push_back(record.embedding);
+    return true;
+  }
+  void flush() override {}
+
+  std::vector<std::vector<float>> vectors;
+};
+
+std::vector<std::vector<float>> vectors_of(const Options& options, Plan plan, const Model& model,
+                                           const std::vector<RatedPair>& pairs) {
+  use_model(plan, options, model);
+  PairSource source(pairs);
+  VectorSink sink;
+  run_pipeline(options, plan.work, source, sink);
+  return std::move(sink.vectors);
+}
+
+Quality measure_quality(const Options& options, const Plan& plan, const Model& model) {
+  const std::vector<RatedPair> pairs = read_rated_pairs(options.bench.quality);
+  if (pairs.empty()) throw_input(options.bench.quality + ": expected rated pairs, got none");
+  const auto vectors = vectors_of(options, plan, model, pairs);
+  std::vector<double> scores;
+  std::vector<double> cosines;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    scores.push_back(pairs[i].score);
+    cosines.push_back(double{cosine(vectors[2 * i], vectors[2 * i + 1])});
+  }
+  Quality quality{pairs.size(), spearman(scores, cosines)};
+  if (model.encoder().precision() == Precision::f32) return quality;
+  LoadOptions load = load_options(options);
+  load.dtype = "f32";
+  const auto exact = vectors_of(options, plan, *Model::load(model.location(), load), pairs);
+  quality.mean_cosine = 0;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    const double to_exact = double{cosine(vectors[i], exact[i])};
+    quality.mean_cosine += to_exact / static_cast<double>(vectors.size());
+    quality.least_cosine = std::min(quality.least_cosine, to_exact);
+  }
+  return quality;
+}
+
 std::string rounded(double value, int digits) {
   std::string text;
   append_float(text, static_cast<float>(value), digits);
@@ -195,7 +281,8 @@ std::vector<Shape> shapes(const Options& options, const Model& model) {
   if (bench.tokens > 0 && limit > 0 && bench.tokens > limit) {
     throw_usage("--tokens: expected at most " + std::to_string(limit) + ", got " + std::to_string(bench.tokens));
   }
-  if (bench.batch > 0 || bench.tokens > 0) return {{std::max<std::size_t>(bench.batch, 1), bench.tokens > 0 ? bench.tokens : 32}};
+  if (bench.batch > 0 || bench.tokens > 0)
+    return {{std::max<std::size_t>(bench.batch, 1), bench.tokens > 0 ? bench.tokens : 32}};
   std::vector<Shape> grid;
   for (const Shape shape : kGrid) {
     if (limit == 0 || shape.tokens <= limit) grid.push_back(shape);
@@ -203,8 +290,9 @@ std::vector<Shape> shapes(const Options& options, const Model& model) {
   return grid;
 }
 
-std::string json_of(const Options& options, const Model& model, const Machine& machine, const std::vector<Point>& points,
-                    const EndToEnd& files) {
+std::string json_of(const Options& options, const Model& model, const Report& report) {
+  const auto& [machine, load_ms, tokenizer_mb_s, rss_mib, points, files, quality] = report;
+  const double peak_gflops = machine.fma_peak_gflops * static_cast<double>(thread_count(options));
   std::string common = ",\"threads\":" + std::to_string(thread_count(options));
   common += ",\"backend\":";
   append_json_string(common, model.encoder().backend().name());
@@ -213,56 +301,77 @@ std::string json_of(const Options& options, const Model& model, const Machine& m
   std::string text = "[";
   for (const Point& point : points) {
     if (text.size() > 1) text += ",\n";
-    text += "{\"batch\":" + std::to_string(point.shape.batch) + ",\"tokens\":" + std::to_string(point.shape.tokens) + common;
+    text += "{\"batch\":" + std::to_string(point.shape.batch) + ",\"tokens\":" + std::to_string(point.shape.tokens) +
+            common;
     text += ",\"runs\":" + std::to_string(point.runs) + ",\"min_ms\":" + rounded(point.min_ms, 4);
     text += ",\"median_ms\":" + rounded(point.median_ms, 4) + ",\"gflops\":" + rounded(point.gflops, 2);
-    text += ",\"peak_share\":" + rounded(point.gflops / machine.fma_peak_gflops, 4) + '}';
+    text += ",\"peak_share\":" + rounded(point.gflops / peak_gflops, 4) + '}';
   }
   if (text.size() > 1) text += ",\n";
   if (files.inputs > 0) {
-    text += "{\"inputs\":" + std::to_string(files.inputs) + ",\"input_tokens\":" + std::to_string(files.tokens) + common;
+    text +=
+        "{\"inputs\":" + std::to_string(files.inputs) + ",\"input_tokens\":" + std::to_string(files.tokens) + common;
     text += ",\"seconds\":" + rounded(files.seconds, 4);
     text += ",\"inputs_s\":" + rounded(static_cast<double>(files.inputs) / files.seconds, 1);
     text += ",\"tokens_s\":" + rounded(static_cast<double>(files.tokens) / files.seconds, 1) + "},\n";
   }
-  text += "{\"load_ms\":" + rounded(machine.load_ms, 2) + ",\"tokenizer_mb_s\":" + rounded(machine.tokenizer_mb_s, 2);
-  text += ",\"peak_rss_mib\":" + rounded(machine.peak_rss_mib, 1) + ",\"cpu\":";
-  append_json_string(text, cpu_name());
-  text += ",\"fma_peak_gflops\":" + rounded(machine.fma_peak_gflops, 1) + ",\"read_gb_s\":" + rounded(machine.read_gb_s, 1);
+  if (quality.pairs > 0) {
+    text += "{\"pairs\":" + std::to_string(quality.pairs) + common;
+    text += ",\"spearman\":" + rounded(quality.spearman * 100, 3);
+    text += ",\"mean_cosine\":" + rounded(quality.mean_cosine, 7);
+    text += ",\"least_cosine\":" + rounded(quality.least_cosine, 7) + "},\n";
+  }
+  text += "{\"load_ms\":" + rounded(load_ms, 2) + ",\"tokenizer_mb_s\":" + rounded(tokenizer_mb_s, 2);
+  text += ",\"peak_rss_mib\":" + rounded(rss_mib, 1) + ",\"cpu\":";
+  append_json_string(text, machine.cpu);
+  text +=
+      ",\"fma_peak_gflops\":" + rounded(machine.fma_peak_gflops, 1) + ",\"read_gb_s\":" + rounded(machine.read_gb_s, 1);
   return text + "}]\n";
 }
 
-std::string table_of(const Options& options, const Model& model, const Machine& machine, const std::vector<Point>& points,
-                     const EndToEnd& files) {
+std::string table_of(const Options& options, const Model& model, const Report& report) {
+  const auto& [machine, load_ms, tokenizer_mb_s, rss_mib, points, files, quality] = report;
+  const double peak_gflops = machine.fma_peak_gflops * static_cast<double>(thread_count(options));
   const std::size_t columns = terminal_columns(STDOUT_FILENO);
   std::string text;
   TextTable facts({{""}, {""}});
   facts.add({"model", model.location().name});
-  facts.add({"cpu", cpu_name()});
+  facts.add({"cpu", machine.cpu + " (" + machine.features + ")"});
   facts.add({"threads", std::to_string(thread_count(options))});
   facts.add({"backend", model.encoder().backend().description()});
   facts.add({"dtype", std::string(name_of(model.encoder().precision()))});
   facts.add({"float32 peak", rounded(machine.fma_peak_gflops, 0) + " GFLOP/s (multiply-adds in registers)"});
   facts.add({"memory read", rounded(machine.read_gb_s, 1) + " GB/s"});
-  facts.add({"model load", rounded(machine.load_ms, 1) + " ms"});
-  facts.add({"tokenizer", rounded(machine.tokenizer_mb_s, 1) + " MB/s, one thread"});
-  facts.add({"peak memory", rounded(machine.peak_rss_mib, 0) + " MiB"});
+  facts.add({"model load", rounded(load_ms, 1) + " ms"});
+  facts.add({"tokenizer", rounded(tokenizer_mb_s, 1) + " MB/s, one thread"});
+  facts.add({"peak memory", rounded(rss_mib, 0) + " MiB"});
   facts.append_to(text, columns);
   text += "\nForward pass, random ids of full length, " + std::to_string(kWarmRuns) + " warm-up runs\n";
-  TextTable table({{"batch", Align::right}, {"tokens", Align::right}, {"runs", Align::right}, {"min ms", Align::right},
-                   {"median ms", Align::right}, {"tokens/s", Align::right}, {"GFLOP/s", Align::right}, {"of peak", Align::right}});
+  TextTable table({{"batch", Align::right},
+                   {"tokens", Align::right},
+                   {"runs", Align::right},
+                   {"min ms", Align::right},
+                   {"median ms", Align::right},
+                   {"tokens/s", Align::right},
+                   {"GFLOP/s", Align::right},
+                   {"of peak", Align::right}});
   for (const Point& point : points) {
     const double tokens = static_cast<double>(point.shape.batch * point.shape.tokens);
     table.add({std::to_string(point.shape.batch), std::to_string(point.shape.tokens), std::to_string(point.runs),
                rounded(point.min_ms, 3), rounded(point.median_ms, 3), rounded(tokens / point.min_ms * 1e3, 0),
-               rounded(point.gflops, 1), rounded(point.gflops / machine.fma_peak_gflops * 100, 1) + " %"});
+               rounded(point.gflops, 1), rounded(point.gflops / peak_gflops * 100, 1) + " %"});
   }
   table.append_to(text, columns);
   if (files.inputs > 0) {
     text += "\nFiles end to end: " + std::to_string(files.inputs) + " inputs, " + std::to_string(files.tokens) +
-            " tokens in " + rounded(files.seconds, 2) + " s: " +
-            rounded(static_cast<double>(files.inputs) / files.seconds, 0) + " inputs/s, " +
+            " tokens in " + rounded(files.seconds, 2) +
+            " s: " + rounded(static_cast<double>(files.inputs) / files.seconds, 0) + " inputs/s, " +
             rounded(static_cast<double>(files.tokens) / files.seconds, 0) + " tokens/s\n";
+  }
+  if (quality.pairs > 0) {
+    text += "\nQuality over " + std::to_string(quality.pairs) + " rated pairs: Spearman " +
+            rounded(quality.spearman * 100, 2) + ", cosine to float32 " + rounded(quality.mean_cosine, 7) +
+            " on average, " + rounded(quality.least_cosine, 7) + " at least\n";
   }
   return text;
 }
@@ -274,24 +383,23 @@ int run(const Options& options, Log& log) {
   Plan plan = plan_encoding(options, RecordKind::embed, header);
   const auto out = open_output(options);
 
-  Machine machine;
+  Report report;
   const auto begin = Clock::now();
   const auto model = load_model(header, options, log);
-  machine.load_ms = milliseconds_since(begin);
+  report.load_ms = milliseconds_since(begin);
   use_model(plan, options, *model);
 
   ThreadPool pool(thread_count(options));
-  std::vector<Point> points;
-  for (const Shape shape : shapes(options, *model)) points.push_back(measure(*model, shape, options.bench.runs, pool));
-  EndToEnd files;
-  if (!options.input.files.empty()) files = measure_files(options, plan, log);
-  machine.peak_rss_mib = peak_rss_mib();
-  machine.tokenizer_mb_s = tokenizer_speed(model->tokenizer());
-  machine.fma_peak_gflops = fma_peak_gflops(pool);
-  machine.read_gb_s = read_gb_s(pool);
+  for (const Shape shape : shapes(options, *model)) {
+    report.points.push_back(measure(*model, shape, options.bench.runs, pool));
+  }
+  if (!options.input.files.empty()) report.files = measure_files(options, plan, log);
+  report.peak_rss_mib = peak_rss_mib();
+  if (!options.bench.quality.empty()) report.quality = measure_quality(options, plan, *model);
+  report.tokenizer_mb_s = tokenizer_speed(model->tokenizer());
+  report.machine = measure_machine();
 
-  out->write(plan.format == Format::json ? json_of(options, *model, machine, points, files)
-                                         : table_of(options, *model, machine, points, files));
+  out->write(plan.format == Format::json ? json_of(options, *model, report) : table_of(options, *model, report));
   out->commit();
   return 0;
 }
@@ -301,9 +409,12 @@ int run(const Options& options, Log& log) {
 const Command kBench{
     .name = "bench",
     .summary = "tokens a second, latency, share of this machine's peak",
-    .about = "Measures warm forward passes over random ids of full length, for a grid of shapes or for one, and with --input "
-             "a file end to end (tokenise, encode, pool). The peak is measured in the same run.",
-    .examples = {"mha-cli bench", "mha-cli bench --batch 32 --tokens 128 --runs 20 --format json", "mha-cli bench -i lines.txt"},
+    .about =
+        "Measures warm forward passes over random ids of full length, for a grid of shapes or for one, and with "
+        "--input "
+        "a file end to end (tokenise, encode, pool). The peak is measured in the same run.",
+    .examples = {"mha-cli bench", "mha-cli bench --batch 32 --tokens 128 --runs 20 --format json",
+                 "mha-cli bench -i lines.txt"},
     .groups = kModel | kInputs | kTokenizing | kMeasuring | kOutput,
     .formats = {Format::table, Format::json},
     .run = run,

@@ -4,8 +4,8 @@ namespace mha::cli {
 
 std::span<const Command* const> commands() {
   static constexpr const Command* kAll[] = {
-      &kEncode,    &kEmbed,     &kAttention,   &kTokenize,     &kSimilarity, &kModelList,
-      &kModelInfo, &kModelVerify, &kModelConvert, &kModelInit, &kBench,
+      &kEncode, &kEmbed,   &kAttention, &kExplain,   &kTokenize,    &kSimilarity,   &kHeads,
+      &kCompare, &kModelList, &kModelInfo, &kModelVerify, &kModelConvert, &kModelInit, &kBench,
   };
   return kAll;
 }

@@ -7,12 +7,14 @@ const Command kEncode{
     .name = "encode",
     .summary = "contextual vectors, one a token, and the attention maps",
     .arguments = "TEXT…",
-    .about = "Prints the whole story of each input: tokens, one contextual vector a token, the sentence vector and, as a "
-             "table, the attention maps.",
+    .about =
+        "Prints the whole story of each input: tokens, one contextual vector a token, the sentence vector and, as a "
+        "table, the attention maps.",
     .examples = {"mha-cli encode \"She is a great leader\"", "mha-cli encode --format npy \"one input\" > states.npy",
                  "mha-cli encode --with hidden_states --format json \"every layer\""},
     .groups = kModel | kInputs | kTokenizing | kPooling | kSelection | kAblation | kParts | kOutput,
-    .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv, Format::npy, Format::npz, Format::raw},
+    .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv, Format::npy, Format::npz,
+                Format::raw},
     .run = [](const Options& options, Log& log) { return run_encoding(options, RecordKind::encode, log); },
 };
 

@@ -5,8 +5,8 @@
 #include "cli/commands/all.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
-#include "cli/terminal.hpp"
 #include "cli/record_run.hpp"
+#include "cli/terminal.hpp"
 #include "mha/core/error.hpp"
 #include "mha/core/json_text.hpp"
 #include "mha/io/mapped_file.hpp"
@@ -96,17 +96,23 @@ int list(const Options& options, Log&) {
   const std::vector<ModelLocation> models = list_models(model_search());
   const auto kind = [](const ModelLocation& model) {
     switch (model.kind) {
-      case ModelLocation::Kind::folder: return "folder";
-      case ModelLocation::Kind::json_file: return "file";
-      case ModelLocation::Kind::builtin: return "built-in";
+      case ModelLocation::Kind::folder:
+        return "folder";
+      case ModelLocation::Kind::json_file:
+        return "file";
+      case ModelLocation::Kind::builtin:
+        return "built-in";
     }
     return "";
   };
   std::string text;
   if (wants_json(options)) {
-    text = json_list(models, [&](const ModelLocation& model) {
-      return JsonObject().text("name", model.name).text("kind", kind(model)).text("path", model.path).done();
-    }) + '\n';
+    text = json_list(
+               models,
+               [&](const ModelLocation& model) {
+                 return JsonObject().text("name", model.name).text("kind", kind(model)).text("path", model.path).done();
+               }) +
+           '\n';
   } else {
     TextTable table({{"name"}, {"kind"}, {"path"}});
     for (const ModelLocation& model : models) {
@@ -130,11 +136,15 @@ std::string info_json(const ModelInfo& info) {
   for (const auto& [name, value] : info.tokenizer) tokenizer.text(name.c_str(), value);
   object.raw("prompts", prompts.done()).raw("tokenizer", tokenizer.done());
   object.raw("decisions", json_list(info.decisions, [](const Decision& decision) {
-    return JsonObject().text("what", decision.what).text("value", decision.value).text("from", decision.from).done();
-  }));
+               return JsonObject()
+                   .text("what", decision.what)
+                   .text("value", decision.value)
+                   .text("from", decision.from)
+                   .done();
+             }));
   object.raw("files", json_list(info.files, [](const ModelFile& file) {
-    return JsonObject().text("path", file.path).number("bytes", file.bytes).done();
-  }));
+               return JsonObject().text("path", file.path).number("bytes", file.bytes).done();
+             }));
   object.raw("unused_tensors", json_list(info.unused_tensors, quoted));
   object.number("embedding_width", info.embedding_width).raw("tasks", json_list(info.tasks, quoted));
   object.raw("ignored_keys", json_list(info.ignored_keys, quoted)).raw("notes", json_list(info.notes, quoted));
@@ -204,8 +214,8 @@ int verify(const Options& given, Log& log) {
     object.raw("problems", json_list(report.problems, quoted)).raw("notes", json_list(report.notes, quoted));
     object.raw("abilities", json_list(report.abilities, quoted));
     object.raw("files", json_list(report.files, [](const ModelFile& file) {
-      return JsonObject().text("path", file.path).number("bytes", file.bytes).done();
-    }));
+                 return JsonObject().text("path", file.path).number("bytes", file.bytes).done();
+               }));
     text = object.done() + '\n';
   } else {
     const std::size_t columns = terminal_columns(STDOUT_FILENO);
@@ -253,11 +263,18 @@ int init(const Options& options, Log&) {
     throw_usage("model init: expected --words FILE or --tokenizer FILE, got " +
                 std::string(asked.words.empty() ? "neither" : "both"));
   }
+  if (asked.d_model % asked.n_heads != 0) {
+    throw_usage("--d-model: expected a multiple of --heads (" + std::to_string(asked.n_heads) + "), got " +
+                std::to_string(asked.d_model));
+  }
   InitOptions init;
   init.config.d_model = asked.d_model;
   init.config.n_heads = asked.n_heads;
+  init.config.n_kv_heads = asked.n_heads;
+  init.config.d_head = asked.d_model / asked.n_heads;
   init.config.n_layers = asked.n_layers;
   init.config.d_ff = asked.d_ff;
+  if (asked.d_ff == 0) init.config.feed_forward = ModelConfig::FeedForward::none;
   init.config.max_positions = asked.max_positions;
   init.config.position.sinusoidal = PositionConfig::Sinusoidal::interleaved;
   if (!asked.words.empty()) init.words = words_of(asked.words);
@@ -274,7 +291,8 @@ int init(const Options& options, Log&) {
 const Command kModelList{
     .name = "model list",
     .summary = "models that can be named",
-    .about = "Prints the models that -m finds by name: built in, installed, in $MHA_MODEL_PATH, in the Hugging Face cache.",
+    .about =
+        "Prints the models that -m finds by name: built in, installed, in $MHA_MODEL_PATH, in the Hugging Face cache.",
     .groups = kOutput,
     .formats = {Format::table, Format::json},
     .run = list,
@@ -284,8 +302,9 @@ const Command kModelInfo{
     .name = "model info",
     .summary = "what a model is, and every decision with the file it came from",
     .arguments = "[MODEL]",
-    .about = "Prints sizes, switches, tokenizer, prompts and files of a model, and for each decision that loading makes the "
-             "file and key that it came from.",
+    .about =
+        "Prints sizes, switches, tokenizer, prompts and files of a model, and for each decision that loading makes the "
+        "file and key that it came from.",
     .examples = {"mha-cli model info", "mha-cli model info models/all-MiniLM-L6-v2 --format json"},
     .groups = kOutput,
     .formats = {Format::table, Format::json},
@@ -296,8 +315,9 @@ const Command kModelVerify{
     .name = "model verify",
     .summary = "check every file of a model",
     .arguments = "[MODEL]",
-    .about = "Checks every file of a model and runs it once. Lists everything that is wrong, and exits with 3 when there is "
-             "something.",
+    .about =
+        "Checks every file of a model and runs it once. Lists everything that is wrong, and exits with 3 when there is "
+        "something.",
     .examples = {"mha-cli model verify models/all-MiniLM-L6-v2"},
     .groups = kOutput,
     .formats = {Format::table, Format::json},
@@ -318,8 +338,9 @@ const Command kModelConvert{
 const Command kModelInit{
     .name = "model init",
     .summary = "write a fresh model with random weights",
-    .about = "Writes an encoder of the 2017 kind with random weights, to teach or to train: sinusoidal positions, norm "
-             "behind each residual, relu. The same seed gives the same bytes on every machine.",
+    .about =
+        "Writes an encoder of the 2017 kind with random weights, to teach or to train: sinusoidal positions, norm "
+        "behind each residual, relu. The same seed gives the same bytes on every machine.",
     .examples = {"mha-cli model init --words words.txt --d-model 64 --heads 4 --layers 2 -o small.json"},
     .groups = kFresh,
     .run = init,

@@ -1,29 +1,15 @@
-#include <cmath>
 #include <vector>
 
 #include "cli/commands/all.hpp"
 #include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
+#include "cli/quality.hpp"
 #include "cli/record_run.hpp"
 #include "mha/core/error.hpp"
 
 namespace mha::cli {
 namespace {
-
-// 0 where a vector is zero: it points nowhere.
-float cosine(const std::vector<float>& a, const std::vector<float>& b) {
-  double dot = 0;
-  double squares_a = 0;
-  double squares_b = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    dot += double{a[i]} * double{b[i]};
-    squares_a += double{a[i]} * double{a[i]};
-    squares_b += double{b[i]} * double{b[i]};
-  }
-  const double norms = std::sqrt(squares_a) * std::sqrt(squares_b);
-  return norms > 0 ? static_cast<float>(dot / norms) : 0.0F;
-}
 
 /// Compares each input with the first one as it comes.
 class FirstAgainstRest : public OutputSink {
@@ -69,9 +55,9 @@ class Matrix : public RecordSink {
   bool stops_at_bad_;
 };
 
-int run_matrix(const Options& options, Plan& plan, const std::string& model, OutputStream& out, Log& log) {
+int run_matrix(const Options& options, Plan& plan, InputSource& source, const std::string& model, OutputStream& out,
+               Log& log) {
   Matrix inputs(stops_at_bad(options));
-  InputSource source(options, log);
   run_pipeline(options, plan.work, source, inputs);
   std::vector<const Record*> good;
   for (const Record& record : inputs.records()) {
@@ -98,11 +84,12 @@ int run(const Options& options, Log& log) {
   const ModelHeader header = read_model_header(location, load_options(options));
   Plan plan = plan_encoding(options, RecordKind::similarity, header);
   const auto out = open_output(options);
+  InputSource source(options, log);
   const auto model = load_model(header, options, log);
   use_model(plan, options, *model);
-  if (options.matrix) return run_matrix(options, plan, location.name, *out, log);
+  if (options.matrix) return run_matrix(options, plan, source, location.name, *out, log);
   FirstAgainstRest sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
-  return run_records(options, plan.work, sink, log);
+  return run_records(options, plan.work, source, sink);
 }
 
 }  // namespace
@@ -111,8 +98,9 @@ const Command kSimilarity{
     .name = "similarity",
     .summary = "cosine between inputs",
     .arguments = "TEXT TEXT…",
-    .about = "Prints the cosine between the sentence vector of the first input and that of each other, or with --matrix of "
-             "every input and every other.",
+    .about =
+        "Prints the cosine between the sentence vector of the first input and that of each other, or with --matrix of "
+        "every input and every other.",
     .examples = {"mha-cli similarity \"a man plays guitar\" \"someone makes music\" \"the stock fell\"",
                  "mha-cli similarity --matrix --format csv -i lines.txt"},
     .groups = kModel | kInputs | kTokenizing | kPooling | kAblation | kMatrix | kOutput,

@@ -79,9 +79,9 @@ int run(const Options& options, Log& log) {
   Plan plan = plan_tokenizing(options, loaded.sentence);
   use_tokenizer(plan, options, *loaded.tokenizer, loaded.max_length);
   const auto out = open_output(options);
-  TokenizeSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
-  if (!options.tokenize.decode) return run_records(options, plan.work, sink, log);
   InputSource source(options, log);
+  TokenizeSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
+  if (!options.tokenize.decode) return run_records(options, plan.work, source, sink);
   PipelineSettings settings;
   settings.stop_at_bad = stops_at_bad(options);
   Pipeline(settings, [&](Executor*) { return std::make_unique<DecodeWorker>(*loaded.tokenizer); }).run(source, sink);

@@ -16,13 +16,15 @@ ModelConfig config(ConfigReader& read) {
   c.position.learned = true;
   const std::size_t groups = read.size_or("layer_groups", {"num_hidden_groups"}, 1);
   const std::size_t inner = read.size_or("layers_in_group", {"inner_group_num"}, 1);
-  if (groups > c.n_layers) read.fail("num_hidden_groups", "at most num_hidden_layers " + std::to_string(c.n_layers), std::to_string(groups));
+  if (groups > c.n_layers)
+    read.fail("num_hidden_groups", "at most num_hidden_layers " + std::to_string(c.n_layers), std::to_string(groups));
   if (inner > 64) read.fail("inner_group_num", "at most 64", std::to_string(inner));
   const std::size_t repeats = c.n_layers;
   c.n_layers = repeats * inner;
   c.shared_layers = groups * inner;
   for (std::size_t i = 0; i < repeats && repeats <= 4096; ++i) {
-    const auto group = static_cast<std::size_t>(static_cast<double>(i) / (static_cast<double>(repeats) / static_cast<double>(groups)));
+    const auto group =
+        static_cast<std::size_t>(static_cast<double>(i) / (static_cast<double>(repeats) / static_cast<double>(groups)));
     for (std::size_t j = 0; j < inner; ++j) c.layer_weights.push_back(group * inner + j);
   }
   read.only_text("position_embedding_type", "absolute");
@@ -60,7 +62,10 @@ const Family kAlbert{
                             .out = "predictions.decoder",
                             .out_bias = "predictions.decoder|predictions",
                             .tied = true},
-              .classify = {.pooling = HeadPooling::first, .dense = "pooler", .activation = Activation::tanh, .out = "classifier"},
+              .classify = {.pooling = HeadPooling::first,
+                           .dense = "pooler",
+                           .activation = Activation::tanh,
+                           .out = "classifier"},
               .tag = {.out = "classifier"},
               .answer = {.out = "qa_outputs"}},
     .adapt = adapt,

@@ -39,7 +39,10 @@ const Family kBert{
                             .out = "cls.predictions.decoder",
                             .out_bias = "cls.predictions.decoder|cls.predictions",
                             .tied = true},
-              .classify = {.pooling = HeadPooling::first, .dense = "pooler.dense", .activation = Activation::tanh, .out = "classifier"},
+              .classify = {.pooling = HeadPooling::first,
+                           .dense = "pooler.dense",
+                           .activation = Activation::tanh,
+                           .out = "classifier"},
               .tag = {.out = "classifier"},
               .answer = {.out = "qa_outputs"}},
 };

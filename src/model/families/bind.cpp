@@ -47,8 +47,10 @@ std::string layer_prefix(const WeightNames& names, std::size_t layer) {
       prefix += names.layer[i];
       continue;
     }
-    if (!grouped) prefix += std::to_string(layer);
-    else prefix += std::to_string(first ? layer / names.layers_in_group : layer % names.layers_in_group);
+    if (!grouped)
+      prefix += std::to_string(layer);
+    else
+      prefix += std::to_string(first ? layer / names.layers_in_group : layer % names.layers_in_group);
     first = false;
     ++i;
   }
@@ -152,12 +154,14 @@ Weight Binder::missing(std::string_view place, std::string_view part, const Shap
   if (names.size() > kNamesCompared) names.resize(kNamesCompared);
   const auto near = nearest(name, names);
   return instead(name, shape,
-                 source_.place(name) + ": tensor " + name + ": expected shape " + shape_text(shape) + ", got no such tensor" +
+                 source_.place(name) + ": tensor " + name + ": expected shape " + shape_text(shape) +
+                     ", got no such tensor" +
                      (near ? "; the nearest name in the file is " + *near
                            : "; is this file of another model or only a part of one?"));
 }
 
-Weight Binder::take(std::string_view place, std::initializer_list<std::string_view> parts, const Shape& shape, bool required) {
+Weight Binder::take(std::string_view place, std::initializer_list<std::string_view> parts, const Shape& shape,
+                    bool required) {
   Weight weight;
   weight.name = found_name(place, parts);
   if (weight.name.empty()) return required ? missing(place, *parts.begin(), shape) : weight;
@@ -165,25 +169,29 @@ Weight Binder::take(std::string_view place, std::initializer_list<std::string_vi
   taken_.insert(weight.name);
   const std::string subject = source_.place(weight.name) + ": tensor " + weight.name;
   if (weight.view.shape != shape) {
-    return instead(weight.name, shape, subject + ": expected shape " + shape_text(shape) +
-                                           " (from the configuration), got " + shape_text(weight.view.shape));
+    return instead(weight.name, shape,
+                   subject + ": expected shape " + shape_text(shape) + " (from the configuration), got " +
+                       shape_text(weight.view.shape));
   }
   if (weight.view.dtype == DType::i8) {
     const std::string scale = weight.name + ".scale";
     const TensorView* view = source_.find(scale);
     if (view == nullptr) {
-      return instead(weight.name, shape, subject + ": expected float weights, or I8 with a tensor " + scale + ", got I8 alone");
+      return instead(weight.name, shape,
+                     subject + ": expected float weights, or I8 with a tensor " + scale + ", got I8 alone");
     }
     taken_.insert(scale);
     const Shape expected{shape.empty() ? 0 : shape[0]};
     if (view->dtype != DType::f32 || view->shape != expected) {
-      return instead(weight.name, shape, source_.place(scale) + ": tensor " + scale + ": expected F32 " + shape_text(expected) +
-                                             ", got " + std::string(name_of(view->dtype)) + " " + shape_text(view->shape));
+      return instead(weight.name, shape,
+                     source_.place(scale) + ": tensor " + scale + ": expected F32 " + shape_text(expected) + ", got " +
+                         std::string(name_of(view->dtype)) + " " + shape_text(view->shape));
     }
     weight.scale = *view;
   } else if (!is_float(weight.view.dtype)) {
-    return instead(weight.name, shape, subject + ": expected weights of type F32, F16, BF16 or F64, got " +
-                                           std::string(name_of(weight.view.dtype)));
+    return instead(
+        weight.name, shape,
+        subject + ": expected weights of type F32, F16, BF16 or F64, got " + std::string(name_of(weight.view.dtype)));
   }
   return weight;
 }
@@ -311,7 +319,8 @@ LayerWeights Binder::layer(std::size_t number) {
     if (d.position_to_content) a.position_query = linear(in_layer(n_.position_query), d_query, c_.d_model, true);
   }
   const std::size_t buckets = std::max(c_.position.relative_table_rows, c_.position.relative_buckets);
-  if (c_.position.relative_bias_per_layer) a.relative_bias = weight(in_layer(n_.layer_relative_bias), {buckets, c_.n_heads});
+  if (c_.position.relative_bias_per_layer)
+    a.relative_bias = weight(in_layer(n_.layer_relative_bias), {buckets, c_.n_heads});
   layer.feed_forward = feed_forward();
   return layer;
 }
@@ -463,7 +472,9 @@ bool has_arrays(const FamilyModel& family, Task task, const WeightSource& source
 std::vector<Task> tasks_of(const FamilyModel& family, const WeightSource& source) {
   std::vector<Task> tasks;
   for (const std::string& name : family.architectures) {
-    if (auto task = task_of_architecture(name); task && (is_all_tied(family, *task) || has_arrays(family, *task, source))) tasks.push_back(*task);
+    if (auto task = task_of_architecture(name);
+        task && (is_all_tied(family, *task) || has_arrays(family, *task, source)))
+      tasks.push_back(*task);
   }
   if (!tasks.empty()) return tasks;
   for (Task task : kTasks) {

@@ -9,7 +9,8 @@ namespace {
 using nlohmann::json;
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return text;
 }
 
@@ -96,7 +97,8 @@ ModelConfig config_v2(ConfigReader& read) {
 
 void adapt(ConfigReader& read, const ModelConfig& config, WeightNames&, HeadTable& heads) {
   heads.classify.activation = read.activation_or("classifier_activation", {"pooler_hidden_act"}, "gelu");
-  if (const std::size_t width = read.size_or("pooler_width", {"pooler_hidden_size"}, config.d_model); width != config.d_model) {
+  if (const std::size_t width = read.size_or("pooler_width", {"pooler_hidden_size"}, config.d_model);
+      width != config.d_model) {
     read.fail("pooler_hidden_size", "hidden_size " + std::to_string(config.d_model), std::to_string(width));
   }
   if (read.flag_or("legacy_fill_mask_head", {"legacy"}, true)) return;

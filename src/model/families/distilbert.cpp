@@ -42,10 +42,14 @@ const Family kDistilbert{
               .feed_forward_in = "ffn.lin1",
               .feed_forward_out = "ffn.lin2",
               .feed_forward_norm = "output_layer_norm"},
-    .heads = {.fill_mask = {.dense = "vocab_transform", .norm = "vocab_layer_norm", .out = "vocab_projector", .tied = true},
-              .classify = {.pooling = HeadPooling::first, .dense = "pre_classifier", .activation = Activation::relu, .out = "classifier"},
-              .tag = {.out = "classifier"},
-              .answer = {.out = "qa_outputs"}},
+    .heads =
+        {.fill_mask = {.dense = "vocab_transform", .norm = "vocab_layer_norm", .out = "vocab_projector", .tied = true},
+         .classify = {.pooling = HeadPooling::first,
+                      .dense = "pre_classifier",
+                      .activation = Activation::relu,
+                      .out = "classifier"},
+         .tag = {.out = "classifier"},
+         .answer = {.out = "qa_outputs"}},
 };
 
 }  // namespace mha

@@ -3,7 +3,8 @@
 namespace mha {
 namespace {
 
-// Lin et al. 2023 (ESM-2); transformers 5.24, models/esm: mask tokens are zeroed and the others rescaled, also at inference.
+// Lin et al. 2023 (ESM-2); transformers 5.24, models/esm: mask tokens are zeroed and the others rescaled, also at
+// inference.
 ModelConfig config(ConfigReader& read) {
   ModelConfig c = read_bert_block(read);
   c.activation = Activation::gelu;
@@ -26,7 +27,8 @@ ModelConfig config(ConfigReader& read) {
     c.position.learned_offset = static_cast<std::size_t>(*c.pad_token_id) + 1;
     c.position.learned_padding_id = c.pad_token_id;
     c.position.learned_padding_row = static_cast<std::size_t>(*c.pad_token_id);
-    c.max_positions = read.size("max_positions", {"max_position_embeddings"}, c.position.learned_offset + 1) - c.position.learned_offset;
+    c.max_positions = read.size("max_positions", {"max_position_embeddings"}, c.position.learned_offset + 1) -
+                      c.position.learned_offset;
   } else {
     read.fail("position_embedding_type", "rotary or absolute", "\"" + position + "\"");
   }

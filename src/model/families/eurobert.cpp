@@ -36,10 +36,14 @@ ModelConfig config(ConfigReader& read) {
 
 void adapt(ConfigReader& read, const ModelConfig& config, WeightNames&, HeadTable& heads) {
   const std::string pooling = read.text_or("classifier_pooling", {"classifier_pooling"}, "late");
-  if (pooling == "bos") heads.classify.pooling = HeadPooling::first;
-  else if (pooling == "mean") heads.classify.pooling = HeadPooling::mean;
-  else if (pooling == "late") heads.classify.pooling = HeadPooling::mean_of_logits;
-  else read.fail("classifier_pooling", "bos, mean or late", "\"" + pooling + "\"");
+  if (pooling == "bos")
+    heads.classify.pooling = HeadPooling::first;
+  else if (pooling == "mean")
+    heads.classify.pooling = HeadPooling::mean;
+  else if (pooling == "late")
+    heads.classify.pooling = HeadPooling::mean_of_logits;
+  else
+    read.fail("classifier_pooling", "bos, mean or late", "\"" + pooling + "\"");
   heads.fill_mask.has_out_bias = config.feed_forward_bias;
 }
 

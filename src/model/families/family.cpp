@@ -13,9 +13,26 @@ namespace {
 using nlohmann::json;
 
 const std::array<const Family*, 20>& families() {
-  static const std::array<const Family*, 20> all{
-      &kBert,     &kRoberta, &kDistilbert, &kMpnet,    &kAlbert,   &kElectra, &kDeberta,            &kDebertaV2, &kModernBert,
-      &kNomicBert, &kGte,    &kT5, &kMt5, &kUmt5,         &kMarian,   &kRoformer, &kEuroBert, &kEsm, &kTransformerEncoder, &kMhaJson};
+  static const std::array<const Family*, 20> all{&kBert,
+                                                 &kRoberta,
+                                                 &kDistilbert,
+                                                 &kMpnet,
+                                                 &kAlbert,
+                                                 &kElectra,
+                                                 &kDeberta,
+                                                 &kDebertaV2,
+                                                 &kModernBert,
+                                                 &kNomicBert,
+                                                 &kGte,
+                                                 &kT5,
+                                                 &kMt5,
+                                                 &kUmt5,
+                                                 &kMarian,
+                                                 &kRoformer,
+                                                 &kEuroBert,
+                                                 &kEsm,
+                                                 &kTransformerEncoder,
+                                                 &kMhaJson};
   return all;
 }
 
@@ -37,34 +54,44 @@ std::string model_type_of(const json& config, const std::string& file) {
 
 std::string_view name_of(Task task) {
   switch (task) {
-    case Task::fill_mask: return "fill-mask";
-    case Task::classify: return "classify";
-    case Task::tag: return "tag";
-    case Task::answer: return "answer";
+    case Task::fill_mask:
+      return "fill-mask";
+    case Task::classify:
+      return "classify";
+    case Task::tag:
+      return "tag";
+    case Task::answer:
+      return "answer";
   }
   throw_internal("task: a value that has no name");
 }
 
 const HeadNames& HeadTable::of(Task task) const {
   switch (task) {
-    case Task::fill_mask: return fill_mask;
-    case Task::classify: return classify;
-    case Task::tag: return tag;
-    case Task::answer: return answer;
+    case Task::fill_mask:
+      return fill_mask;
+    case Task::classify:
+      return classify;
+    case Task::tag:
+      return tag;
+    case Task::answer:
+      return answer;
   }
   throw_internal("task: a value that has no head");
 }
 
 const Family* family_named(std::string_view model_type) {
   for (const Family* family : families()) {
-    if (std::find(family->model_types.begin(), family->model_types.end(), model_type) != family->model_types.end()) return family;
+    if (std::find(family->model_types.begin(), family->model_types.end(), model_type) != family->model_types.end())
+      return family;
   }
   return nullptr;
 }
 
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
-  for (const Family* family : families()) names.insert(names.end(), family->model_types.begin(), family->model_types.end());
+  for (const Family* family : families())
+    names.insert(names.end(), family->model_types.begin(), family->model_types.end());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -74,8 +101,8 @@ FamilyModel read_family(const json& config, const std::string& file, std::string
   const Family* family = family_named(type);
   if (family == nullptr) {
     const auto near = nearest(type, family_names());
-    throw_model(file + ": model_type: expected an encoder family (" + joined(family_names()) + "), got \"" + type + "\"" +
-                (near ? "; did you mean " + *near + "?" : ""));
+    throw_model(file + ": model_type: expected an encoder family (" + joined(family_names()) + "), got \"" + type +
+                "\"" + (near ? "; did you mean " + *near + "?" : ""));
   }
   FamilyModel model;
   model.names = family->names;
@@ -107,7 +134,8 @@ ModelConfig read_bert_block(ConfigReader& read, double default_eps) {
   c.d_head = c.d_model / c.n_heads;
   c.d_ff = read.size("d_ff", {"intermediate_size"});
   c.vocab_size = read.size("vocab_size", {"vocab_size"});
-  c.norm = NormConfig{NormKind::layer_norm, NormOrder::post, read.positive_or("layer_norm_eps", {"layer_norm_eps"}, default_eps)};
+  c.norm = NormConfig{NormKind::layer_norm, NormOrder::post,
+                      read.positive_or("layer_norm_eps", {"layer_norm_eps"}, default_eps)};
   c.embedding_norm = true;
   c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
   read.only_flag("is_decoder", false);

@@ -22,17 +22,18 @@ namespace mha {
 ///
 /// A name leaves out the family's prefix and the last part: "pooler.dense" stands for `pooler.dense.weight` and
 /// `pooler.dense.bias`; where the last part is joined otherwise, `*` marks its place ("self_attn.in_proj_*").
-/// Spellings of one place are separated by `|`; the first that is in the file counts. Norms may be called gamma and beta.
+/// Spellings of one place are separated by `|`; the first that is in the file counts. Norms may be called gamma and
+/// beta.
 struct WeightNames {
   std::vector<std::string_view> prefixes{""};  ///< in front of everything; the one under which the word table is found
   bool biases_optional = false;                ///< an absent bias is zero (mha-json), else it is missing
 
   std::string_view word{}, position{}, token_type{}, embedding_norm{}, embedding_projection{};
 
-  std::string_view layer{};         ///< prefix of a layer, `{}` for its number; two of them: group and number within it
+  std::string_view layer{};  ///< prefix of a layer, `{}` for its number; two of them: group and number within it
   std::size_t layers_in_group = 1;
   std::string_view query{}, key{}, value{};
-  std::string_view packed_qkv{};    ///< instead of the three: their rows one after the other
+  std::string_view packed_qkv{};  ///< instead of the three: their rows one after the other
   bool packed_by_head = false;    ///< … or query, key, value of head 0, then of head 1, … (DeBERTa 2020)
   std::string_view query_bias{}, value_bias{};  ///< their own arrays; the key then has none
   std::string_view attention_output{}, attention_norm{};
@@ -43,22 +44,24 @@ struct WeightNames {
   std::string_view packed_gate_in{}, packed_in_gate{};
 
   std::string_view layer_relative_bias{};  ///< where each layer has its own table (UMT5)
-  std::string_view final_norm{}, relative_bias{}, relative_table{}, relative_norm{}, convolution{}, convolution_norm{}, pooler{};
+  std::string_view final_norm{}, relative_bias{}, relative_table{}, relative_norm{}, convolution{}, convolution_norm{},
+      pooler{};
 };
 
-/// How one family spells a head (see HeadWeights). Names as in WeightNames; they stand without the encoder's prefix, or with it.
+/// How one family spells a head (see HeadWeights). Names as in WeightNames; they stand without the encoder's prefix, or
+/// with it.
 struct HeadNames {
   HeadPooling pooling = HeadPooling::tokens;
   std::string_view dense{};
   std::optional<Activation> activation{};  ///< empty: the encoder's own
   std::string_view norm{};
-  std::string_view out{};                  ///< empty: the family has no such head
-  std::string_view out_bias{};             ///< where it is not named as `out`
-  bool tied = false;                     ///< without a weight of its own, `out` is the word table
+  std::string_view out{};       ///< empty: the family has no such head
+  std::string_view out_bias{};  ///< where it is not named as `out`
+  bool tied = false;            ///< without a weight of its own, `out` is the word table
   bool dense_bias = true;
   bool norm_bias = true;
   bool has_out_bias = true;
-  double eps = 0.0;                      ///< 0: as the encoder's norms
+  double eps = 0.0;  ///< 0: as the encoder's norms
 };
 
 struct HeadTable {
@@ -87,19 +90,19 @@ struct FamilyModel {
   ModelConfig config;
   WeightNames names;
   HeadTable heads;
-  std::vector<std::string> architectures;      ///< as the file lists them
+  std::vector<std::string> architectures;  ///< as the file lists them
   bool tie_word_embeddings = true;
   std::vector<Decision> decisions;
-  std::vector<std::string> ignored_keys;       ///< keys that the family's reference does not read
+  std::vector<std::string> ignored_keys;  ///< keys that the family's reference does not read
 };
 
 /// Reads a Hugging Face config.json, or the `config` of an mha-json file when `model_type` is given.
 /// `file` is how messages name it. Throws Error{model} `FILE: KEY: expected …, got …`.
 FamilyModel read_family(const nlohmann::json& config, const std::string& file, std::string_view model_type = "");
 
-/// Finds all arrays of the encoder and checks types and shapes. Names that were not taken are appended to `unused`, sorted.
-/// Throws Error{model}: a missing array (name, shape that the configuration implies, nearest name in the file), a wrong
-/// shape (name, expected, found), a type that is no float (name, type).
+/// Finds all arrays of the encoder and checks types and shapes. Names that were not taken are appended to `unused`,
+/// sorted. Throws Error{model}: a missing array (name, shape that the configuration implies, nearest name in the file),
+/// a wrong shape (name, expected, found), a type that is no float (name, type).
 Weights bind_weights(const FamilyModel& family, const WeightSource& source, std::vector<std::string>& unused);
 
 /// The tasks for which the file holds a head: those that `architectures` names, else those whose arrays are there.
@@ -121,10 +124,11 @@ void check_weights(const ModelConfig& config, const Weights& weights);
 /// the keys that they spell alike: sizes, layer_norm_eps, pad_token_id, and refuses decoders.
 ModelConfig read_bert_block(ConfigReader& read, double default_eps = 1e-12);
 /// `rope_parameters` / `rope_scaling` / `rope_theta` of one object: base and linear divisor. Other kinds are refused.
-void read_rotary(ConfigReader& read, const nlohmann::json* parameters, double default_base, double& base, double& divisor);
+void read_rotary(ConfigReader& read, const nlohmann::json* parameters, double default_base, double& base,
+                 double& divisor);
 
 // One a file of this folder.
-extern const Family kBert, kRoberta, kDistilbert, kMpnet, kAlbert, kElectra, kDeberta, kDebertaV2, kModernBert, kNomicBert,
-    kGte, kT5, kMt5, kUmt5, kMarian, kRoformer, kEuroBert, kEsm, kTransformerEncoder, kMhaJson;
+extern const Family kBert, kRoberta, kDistilbert, kMpnet, kAlbert, kElectra, kDeberta, kDebertaV2, kModernBert,
+    kNomicBert, kGte, kT5, kMt5, kUmt5, kMarian, kRoformer, kEuroBert, kEsm, kTransformerEncoder, kMhaJson;
 
 }  // namespace mha

@@ -48,7 +48,10 @@ const Family kGte{
                             .norm = "lm_head.norm|lm_head.layer_norm",
                             .out = "lm_head.decoder",
                             .tied = true},
-              .classify = {.pooling = HeadPooling::first, .dense = "pooler.dense", .activation = Activation::tanh, .out = "classifier"},
+              .classify = {.pooling = HeadPooling::first,
+                           .dense = "pooler.dense",
+                           .activation = Activation::tanh,
+                           .out = "classifier"},
               .tag = {.out = "classifier"}},
 };
 

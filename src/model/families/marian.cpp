@@ -28,10 +28,26 @@ ModelConfig config(ConfigReader& read) {
   read.only_flag("normalize_before", false);
   read.only_flag("normalize_embedding", false);
   read.only_flag("add_final_layer_norm", false);
-  read.harmless({"activation_dropout", "add_bias_logits", "bad_words_ids", "classif_dropout", "decoder_attention_heads", "decoder_ffn_dim",
-                 "decoder_layerdrop", "decoder_layers", "decoder_start_token_id", "decoder_vocab_size", "encoder_layerdrop",
-                 "extra_pos_embeddings", "force_bos_token_to_be_generated", "forced_eos_token_id", "init_std", "is_decoder",
-                 "max_length", "num_beams", "num_hidden_layers", "share_encoder_decoder_embeddings"});
+  read.harmless({"activation_dropout",
+                 "add_bias_logits",
+                 "bad_words_ids",
+                 "classif_dropout",
+                 "decoder_attention_heads",
+                 "decoder_ffn_dim",
+                 "decoder_layerdrop",
+                 "decoder_layers",
+                 "decoder_start_token_id",
+                 "decoder_vocab_size",
+                 "encoder_layerdrop",
+                 "extra_pos_embeddings",
+                 "force_bos_token_to_be_generated",
+                 "forced_eos_token_id",
+                 "init_std",
+                 "is_decoder",
+                 "max_length",
+                 "num_beams",
+                 "num_hidden_layers",
+                 "share_encoder_decoder_embeddings"});
   return c;
 }
 

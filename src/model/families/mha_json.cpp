@@ -17,7 +17,8 @@ struct Spelling {
   Value value;
 };
 
-constexpr Spelling<Sinusoidal> kSinusoidal[] = {{"interleaved", Sinusoidal::interleaved}, {"halves", Sinusoidal::halves}};
+constexpr Spelling<Sinusoidal> kSinusoidal[] = {{"interleaved", Sinusoidal::interleaved},
+                                                {"halves", Sinusoidal::halves}};
 constexpr Spelling<Rotary> kRotary[] = {{"halves", Rotary::halves}, {"pairs", Rotary::pairs}};
 constexpr Spelling<NormKind> kNormKinds[] = {{"layer_norm", NormKind::layer_norm}, {"rms_norm", NormKind::rms_norm}};
 constexpr Spelling<NormOrder> kNormOrders[] = {{"post", NormOrder::post}, {"pre", NormOrder::pre}};
@@ -40,7 +41,8 @@ Value choice(ConfigReader& read, std::string_view key, const Spelling<Value> (&t
 
 template <typename Value, std::size_t N>
 std::string spelled(Value value, const Spelling<Value> (&table)[N]) {
-  return std::string(std::find_if(std::begin(table), std::end(table), [value](const auto& s) { return s.value == value; })->name);
+  return std::string(
+      std::find_if(std::begin(table), std::end(table), [value](const auto& s) { return s.value == value; })->name);
 }
 
 void refuse_unknown(const ConfigReader& read) {
@@ -134,7 +136,8 @@ std::vector<std::size_t> numbers(ConfigReader& read, std::string_view key, std::
     read.fail(key, "a list of n_layers " + std::to_string(least_size) + " numbers", value->dump().substr(0, 60));
   }
   for (const json& number : *value) {
-    if (!number.is_number_unsigned() || number.get<std::uint64_t>() > 1000000) read.fail(key, "whole numbers", number.dump().substr(0, 60));
+    const bool whole = number.is_number_integer() && number >= 0 && number <= 1000000;
+    if (!whole) read.fail(key, "whole numbers", number.dump().substr(0, 60));
     list.push_back(number.get<std::size_t>());
   }
   return list;
@@ -205,27 +208,40 @@ ModelConfig config(ConfigReader& read) {
 json position_to_json(const ModelConfig& c) {
   const PositionConfig& p = c.position;
   json list = json::array();
-  if (p.sinusoidal != Sinusoidal::none) list.push_back({{"kind", "sinusoidal"}, {"layout", spelled(p.sinusoidal, kSinusoidal)}});
+  if (p.sinusoidal != Sinusoidal::none)
+    list.push_back({{"kind", "sinusoidal"}, {"layout", spelled(p.sinusoidal, kSinusoidal)}});
   if (p.learned) {
     json one{{"kind", "learned"}, {"offset", p.learned_offset}};
-    if (p.learned_padding_id) one.update({{"padding_id", *p.learned_padding_id}, {"padding_row", p.learned_padding_row}});
+    if (p.learned_padding_id)
+      one.update({{"padding_id", *p.learned_padding_id}, {"padding_row", p.learned_padding_row}});
     list.push_back(one);
   }
   if (p.relative_bias) {
-    list.push_back({{"kind", "relative_bias"}, {"buckets", p.relative_buckets}, {"max_distance", p.relative_max_distance},
-                    {"table_rows", p.relative_table_rows}, {"per_layer", p.relative_bias_per_layer}});
+    list.push_back({{"kind", "relative_bias"},
+                    {"buckets", p.relative_buckets},
+                    {"max_distance", p.relative_max_distance},
+                    {"table_rows", p.relative_table_rows},
+                    {"per_layer", p.relative_bias_per_layer}});
   }
   if (p.rotary != Rotary::none) {
-    list.push_back({{"kind", "rotary"}, {"layout", spelled(p.rotary, kRotary)}, {"base", p.rotary_base},
-                    {"base_local", p.rotary_base_local}, {"divisor", p.rotary_divisor}, {"width", p.rotary_width},
+    list.push_back({{"kind", "rotary"},
+                    {"layout", spelled(p.rotary, kRotary)},
+                    {"base", p.rotary_base},
+                    {"base_local", p.rotary_base_local},
+                    {"divisor", p.rotary_divisor},
+                    {"width", p.rotary_width},
                     {"value", p.rotary_value}});
   }
   if (p.alibi) list.push_back({{"kind", "alibi"}});
   if (p.disentangled) {
     const auto& d = *p.disentangled;
-    list.push_back({{"kind", "disentangled"}, {"content_to_position", d.content_to_position},
-                    {"position_to_content", d.position_to_content}, {"buckets", d.buckets}, {"max_distance", d.max_distance},
-                    {"share_key", d.share_key}, {"norm_table", d.norm_table}});
+    list.push_back({{"kind", "disentangled"},
+                    {"content_to_position", d.content_to_position},
+                    {"position_to_content", d.position_to_content},
+                    {"buckets", d.buckets},
+                    {"max_distance", d.max_distance},
+                    {"share_key", d.share_key},
+                    {"norm_table", d.norm_table}});
   }
   if (list.empty()) list.push_back({{"kind", "none"}});
   return list.size() == 1 ? list.front() : list;
@@ -234,11 +250,18 @@ json position_to_json(const ModelConfig& c) {
 }  // namespace
 
 json config_to_json(const ModelConfig& c) {
-  json out{{"d_model", c.d_model},       {"n_heads", c.n_heads},       {"n_layers", c.n_layers}, {"vocab_size", c.vocab_size},
-           {"max_positions", c.max_positions}, {"d_ff", c.d_ff},       {"position", position_to_json(c)}};
+  json out{{"d_model", c.d_model},
+           {"n_heads", c.n_heads},
+           {"n_layers", c.n_layers},
+           {"vocab_size", c.vocab_size},
+           {"max_positions", c.max_positions},
+           {"d_ff", c.d_ff},
+           {"position", position_to_json(c)}};
   out["norm"] = nullptr;
   if (c.norm) {
-    out["norm"] = {{"kind", spelled(c.norm->kind, kNormKinds)}, {"order", spelled(c.norm->order, kNormOrders)}, {"eps", c.norm->eps}};
+    out["norm"] = {{"kind", spelled(c.norm->kind, kNormKinds)},
+                   {"order", spelled(c.norm->order, kNormOrders)},
+                   {"eps", c.norm->eps}};
   }
   out["feed_forward"] = nullptr;
   if (c.feed_forward != ModelConfig::FeedForward::none) {
@@ -252,7 +275,8 @@ json config_to_json(const ModelConfig& c) {
   if (c.d_head * c.n_heads != c.d_model) out["d_head"] = c.d_head;
   put("type_vocab_size", c.type_vocab_size, defaults.type_vocab_size);
   put("embedding_size", c.embedding_size, defaults.embedding_size);
-  if (c.embedding_projection != defaults.embedding_projection) out["embedding_projection"] = spelled(c.embedding_projection, kProjections);
+  if (c.embedding_projection != defaults.embedding_projection)
+    out["embedding_projection"] = spelled(c.embedding_projection, kProjections);
   put("embedding_projection_bias", c.embedding_projection_bias, true);
   put("norm_bias", c.norm_bias, true);
   put("embedding_norm", c.embedding_norm, false);
@@ -264,8 +288,10 @@ json config_to_json(const ModelConfig& c) {
   put("feed_forward_bias", c.feed_forward_bias, true);
   put("feed_forward_output_bias", c.feed_forward_output_bias, true);
   const auto root = static_cast<float>(std::sqrt(static_cast<double>(c.d_model)));
-  if (c.embedding_scale == root) out["scale_embedding"] = true;
-  else put("embedding_scale", c.embedding_scale, 1.0F);
+  if (c.embedding_scale == root)
+    out["scale_embedding"] = true;
+  else
+    put("embedding_scale", c.embedding_scale, 1.0F);
   if (c.zeroed_token_id) out["zeroed_token_id"] = *c.zeroed_token_id;
   put("scale_scores", c.scale_scores, true);
   put("score_parts", c.score_parts, defaults.score_parts);
@@ -278,7 +304,8 @@ json config_to_json(const ModelConfig& c) {
     out["local_layers"] = local;
   }
   if (c.convolution) {
-    out["convolution"] = {{"kernel", c.convolution->kernel}, {"groups", c.convolution->groups},
+    out["convolution"] = {{"kernel", c.convolution->kernel},
+                          {"groups", c.convolution->groups},
                           {"activation", name_of(c.convolution->activation)}};
   }
   if (c.pad_token_id) out["pad_token_id"] = *c.pad_token_id;

@@ -12,7 +12,8 @@ std::vector<bool> local_layers(ConfigReader& read, std::size_t n_layers) {
   std::vector<bool> local;
   if (const json* types = read.find("layer_types")) {
     if (!types->is_array() || types->size() != n_layers) {
-      read.fail("layer_types", "a list of num_hidden_layers " + std::to_string(n_layers) + " names", types->dump().substr(0, 60));
+      read.fail("layer_types", "a list of num_hidden_layers " + std::to_string(n_layers) + " names",
+                types->dump().substr(0, 60));
     }
     for (const json& type : *types) {
       if (type != "full_attention" && type != "sliding_attention") {
@@ -56,7 +57,9 @@ ModelConfig config(ConfigReader& read) {
   c.position.rotary = PositionConfig::Rotary::halves;
   const json* rotary = read.find("rope_parameters");
   const auto of_type = [&](const char* type) {
-    return rotary != nullptr && rotary->is_object() && rotary->contains(type) && !(*rotary)[type].is_null() ? &(*rotary)[type] : nullptr;
+    return rotary != nullptr && rotary->is_object() && rotary->contains(type) && !(*rotary)[type].is_null()
+               ? &(*rotary)[type]
+               : nullptr;
   };
   double divisor = 1.0;
   double local_divisor = 1.0;
@@ -67,9 +70,9 @@ ModelConfig config(ConfigReader& read) {
   if (divisor != local_divisor) read.fail("rope_parameters", "one scaling for both kinds of layers", "two");
   c.position.rotary_divisor = divisor;
   read.only_null("rope_scaling");
-  read.harmless({"layer_norm_eps", "position_embedding_type", "deterministic_flash_attn", "embedding_dropout", "mlp_dropout",
-                 "initializer_cutoff_factor", "sparse_pred_ignore_index", "sparse_prediction", "reference_compile",
-                 "repad_logits_with_grad", "sliding_window"});
+  read.harmless({"layer_norm_eps", "position_embedding_type", "deterministic_flash_attn", "embedding_dropout",
+                 "mlp_dropout", "initializer_cutoff_factor", "sparse_pred_ignore_index", "sparse_prediction",
+                 "reference_compile", "repad_logits_with_grad", "sliding_window"});
   return c;
 }
 

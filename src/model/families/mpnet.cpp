@@ -20,7 +20,8 @@ ModelConfig config(ConfigReader& read) {
   c.position.relative_bias = true;
   c.position.relative_buckets = kBuckets;
   c.position.relative_max_distance = 128;
-  c.position.relative_table_rows = read.size_or("relative_table_rows", {"relative_attention_num_buckets"}, kBuckets, kBuckets);
+  c.position.relative_table_rows =
+      read.size_or("relative_table_rows", {"relative_attention_num_buckets"}, kBuckets, kBuckets);
   read.note("relative_buckets", "32", "fixed in the reference's code");
   read.note("position_offset", "2", "fixed in the reference's code");
   return c;

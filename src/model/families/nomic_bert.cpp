@@ -19,7 +19,8 @@ ModelConfig config(ConfigReader& read) {
   c.vocab_size = read.size("vocab_size", {"vocab_size"});
   c.max_positions = read.size("max_positions", {"max_position_embeddings", "n_positions"});
   c.type_vocab_size = read.size_or("type_vocab_size", {"type_vocab_size"}, 2, 0);
-  c.norm = NormConfig{NormKind::layer_norm, NormOrder::post, read.positive_or("layer_norm_eps", {"layer_norm_eps", "layer_norm_epsilon"}, 1e-12)};
+  c.norm = NormConfig{NormKind::layer_norm, NormOrder::post,
+                      read.positive_or("layer_norm_eps", {"layer_norm_eps", "layer_norm_epsilon"}, 1e-12)};
   c.embedding_norm = true;
   c.attention_bias = c.attention_output_bias = read.flag_or("attention_bias", {"qkv_proj_bias"}, false);
   c.feed_forward = ModelConfig::FeedForward::gated;
@@ -36,13 +37,14 @@ ModelConfig config(ConfigReader& read) {
 
   PositionConfig& p = c.position;
   p.rotary = read.flag_or("rotary_pairs", {"rotary_emb_interleaved"}, false) ? PositionConfig::Rotary::pairs
-                                                                            : PositionConfig::Rotary::halves;
+                                                                             : PositionConfig::Rotary::halves;
   const double base = read.positive_or("rotary_base", {"rotary_emb_base", "rope_theta"}, 1000.0);
   read_rotary(read, read.find("rope_parameters"), base, p.rotary_base, p.rotary_divisor);
   const double fraction = read.positive_or("rotary_fraction", {"rotary_emb_fraction"}, 1.0);
   if (fraction > 1.0) read.fail("rotary_emb_fraction", "at most 1", std::to_string(fraction));
   if (fraction < 1.0) p.rotary_width = static_cast<std::size_t>(fraction * static_cast<double>(c.d_head));
-  if (const auto trained = read.optional_size("max_trained_positions", {"max_trained_positions"}); trained && read.has("rotary_scaling_factor")) {
+  if (const auto trained = read.optional_size("max_trained_positions", {"max_trained_positions"});
+      trained && read.has("rotary_scaling_factor")) {
     read.find("rotary_scaling_factor");  // changes nothing up to the trained length, and there it ends
     c.max_positions = std::min(c.max_positions, *trained);
   } else {
@@ -56,9 +58,10 @@ ModelConfig config(ConfigReader& read) {
   read.only_flag("use_rms_norm", false);
   read.only_flag("scale_attn_weights", true);
   read.only_flag("scale_attn_by_inverse_layer_idx", false);
-  read.harmless({"attn_pdrop", "embd_pdrop", "resid_pdrop", "dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln", "use_flash_attn",
-                 "use_xentropy", "pad_vocab_size_multiple", "reorder_and_upcast_attn", "summary_activation",
-                 "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj"});
+  read.harmless({"attn_pdrop", "embd_pdrop", "resid_pdrop", "dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln",
+                 "use_flash_attn", "use_xentropy", "pad_vocab_size_multiple", "reorder_and_upcast_attn",
+                 "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
+                 "summary_use_proj"});
   return c;
 }
 
@@ -85,7 +88,10 @@ const Family kNomicBert{
                             .out = "cls.predictions.decoder",
                             .out_bias = "cls.predictions.decoder|cls.predictions",
                             .tied = true},
-              .classify = {.pooling = HeadPooling::first, .dense = "pooler.dense", .activation = Activation::tanh, .out = "classifier"},
+              .classify = {.pooling = HeadPooling::first,
+                           .dense = "pooler.dense",
+                           .activation = Activation::tanh,
+                           .out = "classifier"},
               .tag = {.out = "classifier"}},
 };
 

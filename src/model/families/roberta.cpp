@@ -14,7 +14,8 @@ ModelConfig config(ConfigReader& read) {
   c.position.learned_offset = static_cast<std::size_t>(*c.pad_token_id) + 1;
   c.position.learned_padding_id = c.pad_token_id;
   c.position.learned_padding_row = static_cast<std::size_t>(*c.pad_token_id);
-  c.max_positions = read.size("max_positions", {"max_position_embeddings"}, c.position.learned_offset + 1) - c.position.learned_offset;
+  c.max_positions = read.size("max_positions", {"max_position_embeddings"}, c.position.learned_offset + 1) -
+                    c.position.learned_offset;
   read.note("position_offset", std::to_string(c.position.learned_offset), "padding index + 1");
   read.only_text("position_embedding_type", "absolute");
   return c;

@@ -13,7 +13,8 @@ ModelConfig config(ConfigReader& read) {
   c.d_head = read.size("d_head", {"d_kv"});
   c.d_ff = read.size("d_ff", {"d_ff"});
   c.vocab_size = read.size("vocab_size", {"vocab_size"});
-  c.norm = NormConfig{NormKind::rms_norm, NormOrder::pre, read.positive_or("layer_norm_eps", {"layer_norm_epsilon"}, 1e-6)};
+  c.norm =
+      NormConfig{NormKind::rms_norm, NormOrder::pre, read.positive_or("layer_norm_eps", {"layer_norm_epsilon"}, 1e-6)};
   c.final_norm = true;
   c.norm_bias = c.attention_bias = c.attention_output_bias = c.feed_forward_bias = c.feed_forward_output_bias = false;
   c.scale_scores = false;
@@ -22,7 +23,8 @@ ModelConfig config(ConfigReader& read) {
   c.position.relative_max_distance = read.size_or("relative_max_distance", {"relative_attention_max_distance"}, 128, 2);
   c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
   read.only_flag("is_decoder", false);
-  read.harmless({"num_decoder_layers", "decoder_start_token_id", "n_positions", "dense_act_fn", "is_gated_act", "scale_decoder_outputs"});
+  read.harmless({"num_decoder_layers", "decoder_start_token_id", "n_positions", "dense_act_fn", "is_gated_act",
+                 "scale_decoder_outputs"});
   return c;
 }
 

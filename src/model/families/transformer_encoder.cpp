@@ -26,9 +26,12 @@ ModelConfig config(ConfigReader& read) {
   c.norm_bias = c.attention_bias = c.attention_output_bias = c.feed_forward_bias = c.feed_forward_output_bias = bias;
 
   const std::string position = read.text_or("position", {"position"}, "sinusoidal");
-  if (position == "sinusoidal") c.position.sinusoidal = PositionConfig::Sinusoidal::interleaved;
-  else if (position == "sinusoidal_halves") c.position.sinusoidal = PositionConfig::Sinusoidal::halves;
-  else if (position != "none") read.fail("position", "sinusoidal, sinusoidal_halves or none", "\"" + position + "\"");
+  if (position == "sinusoidal")
+    c.position.sinusoidal = PositionConfig::Sinusoidal::interleaved;
+  else if (position == "sinusoidal_halves")
+    c.position.sinusoidal = PositionConfig::Sinusoidal::halves;
+  else if (position != "none")
+    read.fail("position", "sinusoidal, sinusoidal_halves or none", "\"" + position + "\"");
   const bool scaled = read.flag_or("scale_embedding", {"scale_embedding"}, false);
   c.embedding_scale = scaled ? static_cast<float>(std::sqrt(static_cast<double>(c.d_model))) : 1.0F;
   if (const auto width = read.optional_size("embedding_size", {"embedding_size"}); width && *width != c.d_model) {

@@ -4,6 +4,7 @@
 
 #include "mha/core/error.hpp"
 #include "ops/backend/native/native.hpp"
+#include "ops/backend/onednn.hpp"
 #include "ops/backend/openblas.hpp"
 #include "ops/backend/reference.hpp"
 
@@ -37,25 +38,16 @@ void Backend::feed_forward(const PackedLinear& in, const PackedLinear& out, Cons
 }
 
 std::size_t Backend::rows_in_cache(std::size_t d_model, std::size_t d_ff) const {
-  // Input, projections and context of a layer in half of a 2 MiB second-level cache; the feed-forward runs in blocks.
-  constexpr std::size_t kFloats = std::size_t{1} << 18;
+  // Input, projections, context and sums of a layer in a second-level cache of 2 MiB; the feed-forward runs in blocks. Fewer rows
+  // would read every weight from memory more often than activations are saved from going there.
+  constexpr std::size_t kFloats = std::size_t{1} << 19;
   const std::size_t row = std::max<std::size_t>(6 * d_model, d_ff / 2);
   return std::clamp<std::size_t>(row == 0 ? 1 : kFloats / row, 64, 1024);
 }
 
-std::string_view name_of(Precision precision) {
-  switch (precision) {
-    case Precision::f32: return "f32";
-    case Precision::bf16: return "bf16";
-    case Precision::bf16x3: return "bf16x3";
-    case Precision::bf16x6: return "bf16x6";
-    case Precision::int8: return "int8";
-  }
-  return "?";
-}
-
 const Backend& backend_named(std::string_view name) {
   if (name == "auto" || name == "native") return native_backend();
+  if (name == "onednn") return onednn_backend();
   if (name == "openblas") return openblas_backend();
   if (name == "reference") return reference_backend();
   std::string known;
@@ -63,6 +55,11 @@ const Backend& backend_named(std::string_view name) {
   throw_usage("backend: " + std::string(name) + ": expected auto" + known);
 }
 
-std::vector<std::string> backend_names() { return {"native", "openblas", "reference"}; }
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names{"native"};
+  if (onednn_built()) names.push_back("onednn");
+  names.insert(names.end(), {"openblas", "reference"});
+  return names;
+}
 
 }  // namespace mha

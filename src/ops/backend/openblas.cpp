@@ -4,13 +4,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <vector>
 
 #include "mha/core/error.hpp"
-#include "mha/ops/vector.hpp"
 #include "ops/attention.hpp"
+#include "ops/backend/row_blocks.hpp"
 #include "ops/cpu.hpp"
 #include "ops/backend/unpacked.hpp"
 
@@ -33,24 +32,6 @@ const char* core_type(const CpuFeatures& cpu) {
   if (cpu.avx2) return "Haswell";
   return nullptr;
 }
-
-/// Sets a variable for the time of loading, unless the user has set it.
-class LoadVariable {
- public:
-  LoadVariable(const char* name, const char* value) : name_(name) {
-    if (value == nullptr || std::getenv(name) != nullptr) return;
-    set_ = ::setenv(name, value, 0) == 0;
-  }
-  ~LoadVariable() {
-    if (set_) ::unsetenv(name_);
-  }
-  LoadVariable(const LoadVariable&) = delete;
-  LoadVariable& operator=(const LoadVariable&) = delete;
-
- private:
-  const char* name_;
-  bool set_ = false;
-};
 
 class OpenblasBackend final : public Backend {
  public:
@@ -102,28 +83,10 @@ class OpenblasBackend final : public Backend {
   void linear(const PackedLinear& weights, ConstMatrix x, Matrix y, const LinearTail& tail,
               Executor* executor) const override {
     const auto& packed = static_cast<const OpenblasLinear&>(weights);
-    parallel_for(executor, (x.rows + kRowBlock - 1) / kRowBlock, [&](std::size_t block) {
-      const std::size_t first = block * kRowBlock;
-      const std::size_t rows = std::min(kRowBlock, x.rows - first);
-      const Matrix out = y.rows_of(first, rows);
-      // y may be the residual, which is read after the product: then the product goes elsewhere.
-      const bool apart = tail.residual.data != nullptr;
-      thread_local FloatBuffer scratch;
-      if (apart) scratch.reserve(kRowBlock * packed.out);
-      const Matrix product = apart ? Matrix(scratch.data(), rows, packed.out) : out;
-      gemm_(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<blasint>(rows), static_cast<blasint>(packed.out),
-            static_cast<blasint>(packed.in), 1.0F, x.row(first), static_cast<blasint>(x.stride), packed.weights,
-            static_cast<blasint>(packed.in), 0.0F, product.data, static_cast<blasint>(product.stride));
-      for (std::size_t r = 0; r < rows; ++r) {
-        float* line = product.row(r);
-        add(packed.bias.data(), line, packed.out);
-        activate(tail.activation, line, packed.out);
-        if (apart) {
-          add(tail.residual.row(first + r), line, packed.out);
-          std::copy_n(line, packed.out, out.row(r));
-        }
-      }
-      if (tail.norm != nullptr) normalize_rows(*tail.norm, out, out);
+    linear_in_row_blocks(kRowBlock, packed.bias, x, y, tail, executor, [&](ConstMatrix rows, Matrix sums) {
+      gemm_(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<blasint>(rows.rows), static_cast<blasint>(packed.out),
+            static_cast<blasint>(packed.in), 1.0F, rows.data, static_cast<blasint>(rows.stride), packed.weights,
+            static_cast<blasint>(packed.in), 0.0F, sums.data, static_cast<blasint>(sums.stride));
     });
   }
 

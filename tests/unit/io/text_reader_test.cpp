@@ -196,6 +196,10 @@ TEST_CASE("a bad JSON record says where and what, and keeps its id wherever that
     CHECK_FALSE(json_record(line).error.empty());
   }
   CHECK(json_record("{\"text\":\"\xFF\",\"id\":\"\xFF\"}").id_json.empty());
+  CHECK(json_record(R"({"id":1.50-"text":"a"})").id_json == "1.50");
+  CHECK(json_record(R"({"id":-1-)").id_json == "-1");
+  CHECK(json_record(R"({"id":01)").id_json == "0");
+  CHECK(json_record(R"({"id":-0)").id_json == "-0");
 }
 
 TEST_CASE("a lone surrogate escape counts as invalid UTF-8") {

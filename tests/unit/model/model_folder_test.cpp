@@ -88,6 +88,15 @@ TEST_CASE("a folder with a tokenizer alone can tokenize; its limit is the tokeni
   CHECK_THAT(error_of(ErrorKind::model, [&] { folder.header(); }), Contains("config.json"));
 }
 
+TEST_CASE("a folder whose encoder is not known can still tokenize, with a note") {
+  Folder folder;
+  folder.with("tokenizer.json", words_tokenizer()).with("config.json", R"({"model_type": "gpt2"})");
+  const mha::TokenizerOnly tokenizer = mha::load_tokenizer(folder.location(), {});
+  CHECK_FALSE(tokenizer.max_length);
+  REQUIRE(tokenizer.notes.size() == 1);
+  CHECK_THAT(tokenizer.notes[0], Contains("gpt2") && Contains("only the tokenizer is used"));
+}
+
 TEST_CASE("do_lower_case true adds lower-casing, false switches nothing off") {
   const auto first_id = [](const Folder& folder, const std::string& text) {
     mha::TokenizerScratch scratch;

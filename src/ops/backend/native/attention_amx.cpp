@@ -1,5 +1,9 @@
 #include "ops/backend/native/attention_amx.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "ops/attention.hpp"
 #include "ops/cpu.hpp"
 
@@ -7,57 +11,34 @@
 #define HWY_TARGET_INCLUDE "ops/backend/native/attention_amx.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "ops/attention-inl.hpp"
 #include "ops/backend/native/tiles-inl.hpp"
+#include "ops/math-inl.hpp"
+
+// The block loop calls back into code that is compiled for tiles, so it must be too.
+#pragma GCC push_options
+#if HWY_TARGET == HWY_AVX3
+#pragma GCC target("avx512bf16,avx512vnni,amx-tile,amx-bf16,amx-int8")
+#endif
+#include "ops/attention-inl.hpp"
+#pragma GCC pop_options
 
 #if HWY_TARGET == HWY_AVX3
 
 HWY_BEFORE_NAMESPACE();
 #pragma GCC push_options
-#pragma GCC target("avx512bf16,amx-tile,amx-bf16,amx-int8")
+#pragma GCC target("avx512bf16,avx512vnni,amx-tile,amx-bf16,amx-int8")
 namespace mha {
 namespace HWY_NAMESPACE {
 
 /// Scratch of one thread.
 struct TileScratch {
-  native::Bytes keys;     // panels of 32 keys: [panel][step of 32 columns][parts][2 tiles]
-  native::Bytes values;   // panels of 32 columns: [panel][step of 32 keys][parts][2 tiles]
+  native::Bytes keys;     // panels of 32 keys: [panel][step of 32 columns][2 tiles]
+  native::Bytes values;   // panels of 32 columns: [panel][step of 32 keys][2 tiles]
   native::Bytes queries;  // one block of rows
   native::Bytes probs;    // one block of rows
   FloatBuffer scores;     // [kBlock][padded keys]
   FloatBuffer context;    // [kBlock][kPanel]
 };
-
-/// 16 rows of 16 32-bit elements: columns become rows.
-HWY_INLINE void Transpose16(__m512i* r) {
-  __m512i t[16];
-#pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4) {
-    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xDD);
-    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xDD);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xDD);
-    r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xDD);
-  }
-}
 
 HWY_INLINE __m512 LoadSome(const float* from, std::size_t count) {
   const auto mask = static_cast<__mmask16>(count >= 16 ? 0xFFFFU : (1U << count) - 1U);
@@ -65,12 +46,11 @@ HWY_INLINE __m512 LoadSome(const float* from, std::size_t count) {
 }
 
 /// Keys as the weights of q·kᵀ. Keys and columns beyond the last are zero.
-template <std::size_t Parts>
 HWY_INLINE void PackKeys(ConstMatrix key, std::byte* to) {
   for (std::size_t first = 0; first < key.rows; first += kPanel) {
-    for (std::size_t c = 0; c < key.cols; c += 2 * kTileRows, to += kPartsBytes<Parts>) {
+    for (std::size_t c = 0; c < key.cols; c += 2 * kTileRows, to += kPartsBytes<1>) {
       for (std::size_t tile = 0; tile < 2; ++tile) {
-        __m512i part[Parts][kTileRows];
+        __m512i pairs[kTileRows];
         for (std::size_t n = 0; n < kTileRows; ++n) {
           const std::size_t row = first + tile * kTileRows + n;
           __m512 left = _mm512_setzero_ps();
@@ -79,52 +59,45 @@ HWY_INLINE void PackKeys(ConstMatrix key, std::byte* to) {
             left = LoadSome(key.row(row) + c, key.cols - c);
             if (key.cols > c + 16) right = LoadSome(key.row(row) + c + 16, key.cols - c - 16);
           }
-#pragma GCC unroll 3
-          for (std::size_t p = 0; p < Parts; ++p) {
-            part[p][n] = _mm512_inserti64x4(_mm512_castsi256_si512(SplitOff(left)), SplitOff(right), 1);
-          }
+          pairs[n] = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left));
         }
-#pragma GCC unroll 3
-        for (std::size_t p = 0; p < Parts; ++p) {
-          Transpose16(part[p]);
-          std::byte* rows = to + (2 * p + tile) * kTileBytes;
-          for (std::size_t n = 0; n < kTileRows; ++n) _mm512_store_si512(rows + n * kTileRow, part[p][n]);
-        }
+        Transpose16(pairs);
+        for (std::size_t n = 0; n < kTileRows; ++n) _mm512_store_si512(to + tile * kTileBytes + n * kTileRow, pairs[n]);
       }
     }
   }
 }
 
 /// Values as the weights of p·v: rows of a tile are pairs of keys. Keys and columns beyond the last are zero.
-template <std::size_t Parts>
 HWY_INLINE void PackValues(ConstMatrix value, std::size_t steps, std::byte* to) {
   for (std::size_t c = 0; c < value.cols; c += kPanel) {
-    for (std::size_t s = 0; s < steps; ++s, to += kPartsBytes<Parts>) {
+    for (std::size_t s = 0; s < steps; ++s, to += kPartsBytes<1>) {
       for (std::size_t tile = 0; tile < 2; ++tile) {
         const std::size_t column = c + tile * kTileRows;
         const std::size_t left = value.cols > column ? value.cols - column : 0;
         for (std::size_t pair = 0; pair < kTileRows; ++pair) {
           const std::size_t row = s * 2 * kTileRows + 2 * pair;
-          __m512 even = row < value.rows ? LoadSome(value.row(row) + column, left) : _mm512_setzero_ps();
-          __m512 odd = row + 1 < value.rows ? LoadSome(value.row(row + 1) + column, left) : _mm512_setzero_ps();
-#pragma GCC unroll 3
-          for (std::size_t p = 0; p < Parts; ++p) {
-            const __m512i low = _mm512_cvtepu16_epi32(SplitOff(even));
-            const __m512i high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(SplitOff(odd)), 16);
-            _mm512_store_si512(to + (2 * p + tile) * kTileBytes + pair * kTileRow, _mm512_or_si512(low, high));
-          }
+          const __m512 even = row < value.rows ? LoadSome(value.row(row) + column, left) : _mm512_setzero_ps();
+          const __m512 odd = row + 1 < value.rows ? LoadSome(value.row(row + 1) + column, left) : _mm512_setzero_ps();
+          const __m512i low = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(even)));
+          const __m512i high = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(odd)));
+          _mm512_store_si512(to + tile * kTileBytes + pair * kTileRow, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
         }
       }
     }
   }
 }
 
-/// Products of bfloat16 parts on tiles.
-template <std::size_t Parts>
+/// Products of bfloat16 operands on tiles.
 class TileProducts {
  public:
   static constexpr std::size_t kQueries = kBlock;
   static constexpr std::size_t kKeyUnit = kPanel;
+  static constexpr bool kDirect = true;
+  template <class D, class V>
+  static HWY_INLINE V exponential(D d, V x) {
+    return CoarseExp(d, x);
+  }
 
   TileProducts(const HeadRows& rows, TileScratch& scratch) : rows_(rows) {
     const std::size_t tokens = rows.key.rows;
@@ -132,28 +105,37 @@ class TileProducts {
     column_steps_ = (rows.key.cols + kPanel - 1) / kPanel;
     // Rows of scores a whole number of pages apart would share cache sets.
     score_stride_ = key_panels_ * kPanel + kTileRows;
-    scratch.keys.reserve(key_panels_ * column_steps_ * kPartsBytes<Parts>);
-    scratch.values.reserve(key_panels_ * column_steps_ * kPartsBytes<Parts>);
-    scratch.queries.reserve(column_steps_ * kPartsBytes<Parts>);
-    scratch.probs.reserve(key_panels_ * kPartsBytes<Parts>);
+    scratch.keys.reserve(key_panels_ * column_steps_ * kPartsBytes<1>);
+    scratch.values.reserve(key_panels_ * column_steps_ * kPartsBytes<1>);
+    scratch.queries.reserve(column_steps_ * kPartsBytes<1>);
+    scratch.probs.reserve(key_panels_ * kPartsBytes<1>);
     scratch.scores.reserve(kBlock * score_stride_);
     scratch.context.reserve(kBlock * kPanel);
     keys_ = scratch.keys.data();
     values_ = scratch.values.data();
-    queries_ = {scratch.queries.data(), column_steps_ * kPartsBytes<Parts>, nullptr};
-    probs_ = {scratch.probs.data(), key_panels_ * kPartsBytes<Parts>, nullptr};
+    queries_ = {scratch.queries.data(), column_steps_ * kPartsBytes<1>, nullptr};
+    probs_ = {scratch.probs.data(), key_panels_ * kPartsBytes<1>, nullptr};
     scores_ = scratch.scores.data();
     context_ = scratch.context.data();
-    PackKeys<Parts>(rows.key, keys_);
-    PackValues<Parts>(rows.value, key_panels_, values_);
+    // The last step of probabilities may be half there; the other half of its tiles stays zero.
+    const std::size_t last = (key_panels_ - 1) * kPartsBytes<1>;
+    std::fill_n(probs_.data + last, kPartsBytes<1>, std::byte{0});
+    PackKeys(rows.key, keys_);
+    PackValues(rows.value, key_panels_, values_);
   }
 
   float* score_row(std::size_t r) const { return scores_ + r * score_stride_; }
 
+  void take_rows(std::size_t queries, std::size_t begin, std::size_t end) const {
+    const std::size_t steps = (end - begin + kPanel - 1) / kPanel;
+    ConvertRows<1>({scores_ + begin, queries, end - begin, score_stride_}, probs_, steps * kPanel);
+  }
+  void take_probs(std::size_t r, std::size_t key, V32 e) const { StoreParts<1>(e.raw, TiledAt<1>(probs_, r, key)); }
+
   void scores(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end) const {
-    ConvertRows<Parts>(rows_.query.rows_of(first, queries), queries_, column_steps_ * kPanel);
+    ConvertRows<1>(rows_.query.rows_of(first, queries), queries_, column_steps_ * kPanel);
     for (std::size_t panel = begin / kPanel; panel * kPanel < end; ++panel) {
-      MultiplyBlock<Parts>(queries_.data, keys_ + panel * column_steps_ * kPartsBytes<Parts>, column_steps_,
+      MultiplyBlock<1>(queries_.data, keys_ + panel * column_steps_ * kPartsBytes<1>, column_steps_,
                            scores_ + panel * kPanel, score_stride_ * sizeof(float), false, queries, {});
     }
   }
@@ -161,9 +143,8 @@ class TileProducts {
   void context(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end, const float* inverse_sums) const {
     const std::size_t first_step = begin / kPanel;
     const std::size_t steps = (end - begin + kPanel - 1) / kPanel;
-    ConvertRows<Parts>({scores_ + begin, queries, end - begin, score_stride_}, probs_, steps * kPanel);
     for (std::size_t panel = 0; panel < column_steps_; ++panel) {
-      MultiplyBlock<Parts>(probs_.data, values_ + (panel * key_panels_ + first_step) * kPartsBytes<Parts>, steps, context_,
+      MultiplyBlock<1>(probs_.data, values_ + (panel * key_panels_ + first_step) * kPartsBytes<1>, steps, context_,
                            kPanel * sizeof(float), false, queries, {});
       const std::size_t column = panel * kPanel;
       const std::size_t cols = std::min(kPanel, rows_.context.cols - column);
@@ -186,13 +167,18 @@ class TileProducts {
   float* context_ = nullptr;
 };
 
-template <std::size_t Parts>
+/// Tile registers are on while this lives.
+struct TileSession {
+  TileSession() { BeginTiles(); }
+  ~TileSession() { EndTiles(); }
+  TileSession(const TileSession&) = delete;
+  TileSession& operator=(const TileSession&) = delete;
+};
+
 void AttendHeadTiles(const AttentionCall& call, std::size_t input, std::size_t head, TileScratch& scratch) {
   if (ClearAblated(call, input, head)) return;
   const HeadRows rows = RowsOfHead(call, input, head);
-  BeginTiles();
-  AttendHead(call, input, head, TileProducts<Parts>(rows, scratch));
-  EndTiles();
+  AttendHead(call, input, head, TileProducts(rows, scratch));
 }
 
 }  // namespace HWY_NAMESPACE
@@ -211,18 +197,24 @@ namespace mha::native {
 
 #ifdef MHA_HAS_AMX_ATTENTION
 
-bool has_attention_amx(Precision precision) { return precision != Precision::f32 && cpu_features().amx_bf16; }
+bool has_attention_amx(Precision precision) {
+  return (precision == Precision::bf16 || precision == Precision::int8) && cpu_features().amx_bf16;
+}
 
-void attention_amx(const AttentionCall& call, Precision precision, Executor* executor) {
+void attention_amx(const AttentionCall& call, Executor* executor) {
   // One tile of queries.
   constexpr std::size_t kShortest = 17;
-  for_each_head(call, executor, [&](std::size_t input, std::size_t head) {
-    if (call.row_begin[input + 1] - call.row_begin[input] < kShortest) return attend_head_f32(call, input, head);
+  for_each_head_run(call, executor, [&](std::size_t begin, std::size_t end) {
     thread_local amx::TileScratch scratch;
-    switch (precision) {
-      case Precision::bf16x6: return amx::AttendHeadTiles<3>(call, input, head, scratch);
-      case Precision::bf16x3: return amx::AttendHeadTiles<2>(call, input, head, scratch);
-      default: return amx::AttendHeadTiles<1>(call, input, head, scratch);
+    const amx::TileSession session;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t input = i / call.n_heads;
+      const std::size_t head = i % call.n_heads;
+      if (call.row_begin[input + 1] - call.row_begin[input] < kShortest) {
+        attend_head_f32(call, input, head);
+      } else {
+        amx::AttendHeadTiles(call, input, head, scratch);
+      }
     }
   });
 }
@@ -231,7 +223,7 @@ void attention_amx(const AttentionCall& call, Precision precision, Executor* exe
 
 bool has_attention_amx(Precision) { return false; }
 
-void attention_amx(const AttentionCall& call, Precision, Executor* executor) { attention_f32(call, executor); }
+void attention_amx(const AttentionCall& call, Executor* executor) { attention_f32(call, executor); }
 
 #endif
 

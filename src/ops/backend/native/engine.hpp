@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "mha/core/tensor.hpp"
 #include "mha/ops/activation.hpp"
@@ -42,7 +44,7 @@ struct Packed final : PackedLinear {
   Bytes data;
   std::vector<float> bias;     // [panels · panel], zero beyond `out`
   std::vector<float> scale;    // int8: a step a column
-  std::vector<float> offset;   // int8 without AMX: 128 · Σ codes of a column
+  std::vector<std::int32_t> offset;  // int8 without AMX: 128 · Σ codes of a column
 
   const std::byte* panel(std::size_t index) const { return data.data() + index * panel_bytes; }
 };
@@ -120,9 +122,15 @@ class Engine {
 void finish_block(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const BlockTail& tail, float* y,
                   std::size_t y_stride);
 
-/// Engines of this CPU; nullptr where it has none for the precision.
+/// Engines by instruction; nullptr where this CPU has it not.
+const Engine* engine_bf16_amx();
+const Engine* engine_bf16_pairs();          // AVX512_BF16
+const Engine* engine_bf16_by_conversion();  // any CPU, at the speed of float32
+const Engine* engine_int8_amx();
+const Engine* engine_int8_quadruples();     // AVX512_VNNI
+
+/// The best engine of this CPU for each precision; nullptr where it has none.
 const Engine* engine_f32();
-const Engine* engine_bf16_by_conversion();
 const Engine* engine_bf16();
 const Engine* engine_bf16x3();
 const Engine* engine_bf16x6();

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <type_traits>
+#include <vector>
 
-#include "mha/core/numbers.hpp"
 #include "ops/backend/native/engine.hpp"
 #include "ops/cpu.hpp"
 
@@ -17,7 +19,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #pragma GCC push_options
-#pragma GCC target("avx512bf16,amx-tile,amx-bf16,amx-int8")
+#pragma GCC target("avx512bf16,avx512vnni,amx-tile,amx-bf16,amx-int8")
 namespace mha {
 namespace HWY_NAMESPACE {
 
@@ -32,54 +34,55 @@ void FinishToParts(const float* sums, std::size_t stride, std::size_t rows, std:
   });
 }
 
-/// Middle and low parts of weights that are kept as a high tile (bf16, rounded to nearest) and a tile of the lower
-/// 16 bits of the same float32: value bits = (high << 16) + lower, lower taken as signed.
-/// Steps are stored as [2 high tiles][2 tiles of lower bits] and unfolded to [high][middle][low], two tiles each.
-HWY_INLINE void ExpandStep(const std::byte* stored, std::byte* unfolded) {
+/// The three parts of weights that are kept as float32, for one step: [2 tiles][16 rows][even, odd input column][16 outputs]
+/// becomes [high][middle][low], two tiles each; rows [begin, end) of the 32. Each part is rounded to nearest; what the last one leaves is zero.
+HWY_INLINE void ExpandTileRows(const std::byte* stored, std::byte* unfolded, std::size_t begin, std::size_t end) {
   constexpr std::size_t kPart = 2 * kTileBytes;
   const __m512i upper_mask = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
   const __m512i half = _mm512_set1_epi32(0x8000);
-  const auto split = [&](__m512i high, __m512i rest, __m512i& middle_bits, __m512i& low_bits) {
-    const __m512 value = _mm512_castsi512_ps(_mm512_add_epi32(high, rest));
-    const __m512 below = _mm512_sub_ps(value, _mm512_castsi512_ps(high));
-    middle_bits = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(below), half), upper_mask);
-    low_bits = _mm512_castps_si512(_mm512_sub_ps(below, _mm512_castsi512_ps(middle_bits)));
+  const auto round_off = [&](__m512& value) {
+    const __m512i part = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(value), half), upper_mask);
+    value = _mm512_sub_ps(value, _mm512_castsi512_ps(part));
+    return part;
   };
-  for (std::size_t row = 0; row < kPart; row += kTileRow) {
-    const __m512i high = _mm512_load_si512(stored + row);
-    const __m512i rest = _mm512_load_si512(stored + kPart + row);
-    __m512i even_middle;
-    __m512i even_low;
-    __m512i odd_middle;
-    __m512i odd_low;
-    split(_mm512_slli_epi32(high, 16), _mm512_srai_epi32(_mm512_slli_epi32(rest, 16), 16), even_middle, even_low);
-    split(_mm512_and_si512(high, upper_mask), _mm512_srai_epi32(rest, 16), odd_middle, odd_low);
-    _mm512_store_si512(unfolded + row, high);
-    _mm512_store_si512(unfolded + kPart + row, _mm512_or_si512(_mm512_srli_epi32(even_middle, 16), odd_middle));
-    // The low part has at most eight significant bits: its lower half is zero.
-    _mm512_store_si512(unfolded + 2 * kPart + row, _mm512_or_si512(_mm512_srli_epi32(even_low, 16), odd_low));
+  const auto join = [](__m512i even, __m512i odd) { return _mm512_or_si512(_mm512_srli_epi32(even, 16), odd); };
+  for (std::size_t row = begin * kTileRow; row < end * kTileRow; row += kTileRow) {
+    __m512 even = _mm512_load_ps(stored + 2 * row);
+    __m512 odd = _mm512_load_ps(stored + 2 * row + kTileRow);
+    const __m512i high_even = round_off(even);
+    const __m512i high_odd = round_off(odd);
+    _mm512_store_si512(unfolded + row, join(high_even, high_odd));
+    const __m512i middle_even = round_off(even);
+    const __m512i middle_odd = round_off(odd);
+    _mm512_store_si512(unfolded + kPart + row, join(middle_even, middle_odd));
+    _mm512_store_si512(unfolded + 2 * kPart + row, join(_mm512_castps_si512(even), _mm512_castps_si512(odd)));
   }
 }
 
 void ExpandSteps(const std::byte* stored, std::size_t steps, std::byte* unfolded) {
-  for (std::size_t s = 0; s < steps; ++s) ExpandStep(stored + s * kPartsBytes<2>, unfolded + s * kPartsBytes<3>);
+  for (std::size_t s = 0; s < steps; ++s) {
+    ExpandTileRows(stored + s * kPartsBytes<2>, unfolded + s * kPartsBytes<3>, 0, 2 * kTileRows);
+  }
 }
 
-/// Unfolds a step while the one before is multiplied: vector units and tiles work side by side, and what is unfolded
-/// stays in the first-level cache. `scratch` holds two steps.
+/// Unfolds a step in between the products of the one before: vector units, tiles and memory work side by side, and what is
+/// unfolded stays in the first-level cache. `scratch` holds two steps.
 template <bool Two>
 HWY_INLINE void ExpandAndMultiplyTiles(const std::byte* rows, const std::byte* stored, std::size_t steps, std::byte* scratch,
                                        float* sums, std::size_t sums_stride, bool accumulate) {
-  constexpr std::size_t kAheadSteps = 6;
+  constexpr std::size_t kRows = 2 * kTileRows;
   OpenSums<Two>(sums, sums_stride, accumulate);
-  ExpandStep(stored, scratch);
-  for (std::size_t s = 0; s < steps; ++s) {
-    Prefetch(stored + (s + kAheadSteps) * kPartsBytes<2>, kPartsBytes<2>);
-    if (s + 1 < steps) ExpandStep(stored + (s + 1) * kPartsBytes<2>, scratch + (s + 1) % 2 * kPartsBytes<3>);
-    MemoryBarrier();
-    MultiplyStep<3, Two>(rows + s * kPartsBytes<3>, scratch + s % 2 * kPartsBytes<3>);
-    MemoryBarrier();
+  ExpandTileRows(stored, scratch, 0, kRows);
+  for (std::size_t s = 0; s + 1 < steps; ++s, rows += kPartsBytes<3>) {
+    const std::byte* weights = scratch + s % 2 * kPartsBytes<3>;
+    std::byte* next = scratch + (s + 1) % 2 * kPartsBytes<3>;
+    stored += kPartsBytes<2>;
+    MultiplySixProducts<Two>(rows, weights, [&](std::size_t product) {
+      ExpandTileRows(stored, next, kRows * product / 6, kRows * (product + 1) / 6);
+      MemoryBarrier();
+    });
   }
+  MultiplySixProducts<Two>(rows, scratch + (steps - 1) % 2 * kPartsBytes<3>, [](std::size_t) {});
   CloseSums<Two>(sums, sums_stride);
 }
 
@@ -89,6 +92,51 @@ void ExpandAndMultiply(const std::byte* rows, const std::byte* stored, std::size
     ExpandAndMultiplyTiles<true>(rows, stored, steps, scratch, sums, sums_stride, accumulate);
   } else {
     ExpandAndMultiplyTiles<false>(rows, stored, steps, scratch, sums, sums_stride, accumulate);
+  }
+}
+
+/// Weights of 16 outputs, `depth` floats each (a multiple of 32), into their column of tiles; steps lie `step_bytes` apart.
+template <std::size_t Parts>
+void PackOutputs(const float* rows, std::size_t depth, std::byte* to, std::size_t step_bytes) {
+  constexpr std::size_t kStep = 2 * kTileRows;
+  for (std::size_t k = 0; k < depth; k += kStep, to += step_bytes) {
+    __m512i left[kTileRows];
+    __m512i right[kTileRows];
+    if constexpr (Parts == 3) {
+      for (std::size_t n = 0; n < kTileRows; ++n) {
+        left[n] = _mm512_loadu_si512(rows + n * depth + k);
+        right[n] = _mm512_loadu_si512(rows + n * depth + k + kTileRows);
+      }
+      Transpose16(left);
+      Transpose16(right);
+      for (std::size_t n = 0; n < kTileRows; ++n) {
+        _mm512_store_si512(to + n * kTileRow, left[n]);
+        _mm512_store_si512(to + kTileBytes + n * kTileRow, right[n]);
+      }
+    } else {
+      for (std::size_t n = 0; n < kTileRows; ++n) {
+        __m512 a = _mm512_loadu_ps(rows + n * depth + k);
+        __m512 b = _mm512_loadu_ps(rows + n * depth + k + kTileRows);
+        left[n] = _mm512_inserti64x4(_mm512_castsi256_si512(SplitOff(a)), SplitOff(b), 1);
+        right[n] = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a));
+      }
+      Transpose16(left);
+      for (std::size_t n = 0; n < kTileRows; ++n) _mm512_store_si512(to + n * kTileRow, left[n]);
+      if constexpr (Parts == 2) {
+        Transpose16(right);
+        for (std::size_t n = 0; n < kTileRows; ++n) _mm512_store_si512(to + 2 * kTileBytes + n * kTileRow, right[n]);
+      }
+    }
+  }
+}
+
+/// Codes of 16 outputs, `depth` each (a multiple of 64), into their column of tiles.
+void PackCodes(const std::int8_t* rows, std::size_t depth, std::byte* to) {
+  for (std::size_t k = 0; k < depth; k += kTileRow, to += 2 * kTileBytes) {
+    __m512i quads[kTileRows];
+    for (std::size_t n = 0; n < kTileRows; ++n) quads[n] = _mm512_loadu_si512(rows + n * depth + k);
+    Transpose16(quads);
+    for (std::size_t n = 0; n < kTileRows; ++n) _mm512_store_si512(to + n * kTileRow, quads[n]);
   }
 }
 
@@ -110,23 +158,98 @@ HWY_INLINE void MultiplyCodes(const std::byte* rows, const std::byte* weights, s
   CloseSums<Two>(sums, sums_stride);
 }
 
+/// Sums of codes, less an offset a column, times the steps of row and column.
+HWY_INLINE void ScaleSums(float* sums, std::size_t sums_stride, std::size_t count, const float* row_steps, const float* scale,
+                          const std::int32_t* offset) {
+  for (std::size_t half = 0; half < 2; ++half) {
+    const __m512 column_scale = _mm512_loadu_ps(scale + half * kTileRows);
+    const __m512i column_offset = _mm512_loadu_si512(offset + half * kTileRows);
+    for (std::size_t r = 0; r < count; ++r) {
+      float* line = sums + r * sums_stride / sizeof(float) + half * kTileRows;
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(line), column_offset));
+      _mm512_storeu_ps(line, _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(row_steps[r]), column_scale)));
+    }
+  }
+}
+
 void MultiplyCodesBlock(const std::byte* rows, const float* row_steps, const std::byte* weights, const float* scale,
-                        std::size_t steps, float* sums, std::size_t sums_stride, std::size_t count) {
+                        const std::int32_t* offset, std::size_t steps, float* sums, std::size_t sums_stride,
+                        std::size_t count) {
   if (count > kTileRows) {
     MultiplyCodes<true>(rows, weights, steps, sums, sums_stride);
   } else {
     MultiplyCodes<false>(rows, weights, steps, sums, sums_stride);
   }
-  const __m512 left_scale = _mm512_loadu_ps(scale);
-  const __m512 right_scale = _mm512_loadu_ps(scale + kTileRows);
-  for (std::size_t r = 0; r < count; ++r) {
-    float* line = sums + r * sums_stride / sizeof(float);
-    const __m512 step = _mm512_set1_ps(row_steps[r]);
-    const __m512 left = _mm512_cvtepi32_ps(_mm512_loadu_si512(line));
-    const __m512 right = _mm512_cvtepi32_ps(_mm512_loadu_si512(line + kTileRows));
-    _mm512_storeu_ps(line, _mm512_mul_ps(left, _mm512_mul_ps(step, left_scale)));
-    _mm512_storeu_ps(line + kTileRows, _mm512_mul_ps(right, _mm512_mul_ps(step, right_scale)));
+  ScaleSums(sums, sums_stride, count, row_steps, scale, offset);
+}
+
+/// The same products where there are no tiles: pairs of bfloat16 by AVX512_BF16, quadruples of codes by AVX512_VNNI. A register
+/// holds a row of a tile of weights; one pair or quadruple of the input is broadcast.
+template <std::size_t Rows, bool Codes>
+HWY_INLINE void DotGroup(const std::byte* rows, const std::byte* weights, std::size_t steps, std::byte* sums,
+                         std::size_t stride, bool accumulate) {
+  __m512i s[Rows][2];
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
+    for (std::size_t v = 0; v < 2; ++v) {
+      s[r][v] = accumulate ? _mm512_loadu_si512(sums + r * stride + v * kTileRow) : _mm512_setzero_si512();
+    }
   }
+  for (std::size_t step = 0; step < steps; ++step, rows += 2 * kTileBytes, weights += 2 * kTileBytes) {
+    for (std::size_t k = 0; k < kTileRows; ++k) {
+      const __m512i left = _mm512_load_si512(weights + k * kTileRow);
+      const __m512i right = _mm512_load_si512(weights + kTileBytes + k * kTileRow);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < Rows; ++r) {
+        std::int32_t element;
+        std::memcpy(&element, rows + r * kTileRow + k * sizeof element, sizeof element);
+        const __m512i x = _mm512_set1_epi32(element);
+        if constexpr (Codes) {
+          s[r][0] = _mm512_dpbusd_epi32(s[r][0], x, left);
+          s[r][1] = _mm512_dpbusd_epi32(s[r][1], x, right);
+        } else {
+          const auto pairs = reinterpret_cast<__m512bh>(x);
+          s[r][0] = _mm512_castps_si512(
+              _mm512_dpbf16_ps(_mm512_castsi512_ps(s[r][0]), pairs, reinterpret_cast<__m512bh>(left)));
+          s[r][1] = _mm512_castps_si512(
+              _mm512_dpbf16_ps(_mm512_castsi512_ps(s[r][1]), pairs, reinterpret_cast<__m512bh>(right)));
+        }
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
+    for (std::size_t v = 0; v < 2; ++v) _mm512_storeu_si512(sums + r * stride + v * kTileRow, s[r][v]);
+  }
+}
+
+template <bool Codes>
+void DotBlock(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums, std::size_t stride,
+              bool accumulate, std::size_t count) {
+  auto* out = reinterpret_cast<std::byte*>(sums);
+  std::size_t r = 0;
+  const auto group = [&](auto size) {
+    DotGroup<decltype(size)::value, Codes>(rows + r * kTileRow, weights, steps, out + r * stride, stride, accumulate);
+    r += decltype(size)::value;
+  };
+  while (r + 8 <= count) group(std::integral_constant<std::size_t, 8>());
+  if (r + 4 <= count) group(std::integral_constant<std::size_t, 4>());
+  while (r < count) group(std::integral_constant<std::size_t, 1>());
+}
+
+/// Codes of rows with 128 added, and sums of what that adds for each output: dpbusd takes one operand without sign.
+void AddOffset(std::byte* rows, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += kTileRow) {
+    _mm512_store_si512(rows + i, _mm512_xor_si512(_mm512_load_si512(rows + i), _mm512_set1_epi8(-128)));
+  }
+}
+
+void DotCodesBlock(const std::byte* rows, const float* row_steps, const std::byte* weights, const float* scale,
+                   const std::int32_t* offset, std::size_t steps, float* sums, std::size_t sums_stride, std::size_t count) {
+  DotBlock<true>(rows, weights, steps, sums, sums_stride, false, count);
+  ScaleSums(sums, sums_stride, count, row_steps, scale, offset);
 }
 
 /// Rows as codes of one step a row, into tiles of 16 rows × 64 columns.
@@ -184,7 +307,7 @@ namespace {
 /// products that matter are summed (Henry, Tang & Heinecke 2019, "Leveraging the bfloat16 … data type for higher-precision
 /// computation"): three products of two parts, six of three.
 template <std::size_t Parts>
-class TileEngine final : public Engine {
+class TileEngine : public Engine {
  public:
   std::string_view name() const override {
     return Parts == 1 ? "AMX tiles" : Parts == 2 ? "three bf16 products on AMX tiles" : "six bf16 products on AMX tiles";
@@ -212,18 +335,16 @@ class TileEngine final : public Engine {
     packed->panel_bytes = packed->steps * kStepBytes;
     packed->data = Bytes(packed->panels * packed->panel_bytes);
     const std::size_t depth = packed->steps * step();
-    FloatBuffer row(depth);
-    for (std::size_t p = 0; p < packed->panels; ++p) {
-      for (std::size_t c = 0; c < amx::kPanel; ++c) {
-        std::fill(row.data(), row.data() + depth, 0.0F);
-        if (p * amx::kPanel + c < weights.out()) weights.row(p * amx::kPanel + c, row.data());
-        std::byte* tile = packed->data.data() + p * packed->panel_bytes + c / 16 * amx::kTileBytes + c % 16 * sizeof(std::uint32_t);
-        for (std::size_t s = 0; s < packed->steps; ++s, tile += kStepBytes) {
-          for (std::size_t pair = 0; pair < amx::kTileRows; ++pair) {
-            put_pair(row.data() + s * step() + 2 * pair, tile + pair * amx::kTileRow);
-          }
-        }
+    // A column of tiles of a step takes one tile for each stored part, or one run of two where the parts are not split yet.
+    constexpr std::size_t kColumn = Parts == 3 ? 2 * amx::kTileBytes : amx::kTileBytes;
+    FloatBuffer rows(amx::kTileRows * depth);
+    for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
+      std::fill(rows.data(), rows.data() + amx::kTileRows * depth, 0.0F);
+      for (std::size_t n = 0; n < amx::kTileRows && column + n < weights.out(); ++n) {
+        weights.row(column + n, rows.data() + n * depth);
       }
+      std::byte* to = packed->data.data() + column / amx::kPanel * packed->panel_bytes + column / amx::kTileRows % 2 * kColumn;
+      amx::PackOutputs<Parts>(rows.data(), depth, to, kStepBytes);
     }
     packed->bias = weights.bias();
     packed->bias.resize(packed->panels * amx::kPanel, 0.0F);
@@ -236,7 +357,9 @@ class TileEngine final : public Engine {
   void begin() const override { amx::BeginTiles(); }
   void end() const override { amx::EndTiles(); }
 
-  std::size_t expanded_bytes(std::size_t steps) const override { return Parts == 3 ? (steps + 1) * amx::kPartsBytes<3> : 0; }
+  std::size_t expanded_bytes(std::size_t steps) const override {
+    return Parts == 3 ? std::max<std::size_t>(steps, 2) * amx::kPartsBytes<3> : 0;
+  }
   void expand(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
               std::byte* scratch) const override {
     if (Parts == 3) amx::ExpandSteps(weights.panel(panel_index) + first * kStepBytes, last - first, scratch);
@@ -267,31 +390,35 @@ class TileEngine final : public Engine {
   }
 
  private:
-  /// One step of a panel: two tiles a stored part. Three planes are kept in the four bytes of the float32.
+  /// One step of a panel: two tiles a part, or the float32 that three parts are split from.
   static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
+};
 
-  static void put_pair(const float* pair, std::byte* to) {
-    std::uint16_t high[2];
-    std::uint16_t rest[2];
-    for (std::size_t i = 0; i < 2; ++i) {
-      std::uint32_t bits;
-      std::memcpy(&bits, pair + i, sizeof bits);
-      if (Parts == 3) {
-        high[i] = static_cast<std::uint16_t>((bits + 0x8000U) >> 16);
-        rest[i] = static_cast<std::uint16_t>(bits);
-      } else {
-        high[i] = bf16_from_float(pair[i]);
-        if (Parts == 2) rest[i] = bf16_from_float(pair[i] - float_from_bf16(high[i]));
-      }
-    }
-    std::memcpy(to, high, sizeof high);
-    if (Parts > 1) std::memcpy(to + 2 * amx::kTileBytes, rest, sizeof rest);
+/// bfloat16 pairs by AVX512_BF16 on the same layouts.
+class PairEngine final : public TileEngine<1> {
+ public:
+  std::string_view name() const override { return "AVX512_BF16 dot products"; }
+  void begin() const override {}
+  void end() const override {}
+  void multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last, const std::byte*,
+                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
+                Ahead) const override {
+    amx::DotBlock<false>(operand.data + row / amx::kBlock * operand.stride,
+                         weights.panel(panel_index) + step_bytes(first), last - first, sums, stride * sizeof(float), accumulate,
+                         rows);
+  }
+  void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+                           std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
+                           bool accumulate) const override {
+    multiply(weights, panel_index, first, last, scratch, operand, 0, rows, sums, stride, accumulate, {});
   }
 };
 
+/// int8: codes with a step a row on both sides, sums in int32. Both instructions give the same sums.
+template <bool Tiles>
 class CodeEngine final : public Engine {
  public:
-  std::string_view name() const override { return "AMX tiles"; }
+  std::string_view name() const override { return Tiles ? "AMX tiles" : "AVX512_VNNI dot products"; }
   std::size_t panel() const override { return amx::kPanel; }
   std::size_t row_block() const override { return amx::kBlock; }
   std::size_t step() const override { return 64; }
@@ -313,19 +440,21 @@ class CodeEngine final : public Engine {
     packed->panel_bytes = packed->steps * 2 * amx::kTileBytes;
     packed->data = Bytes(packed->panels * packed->panel_bytes);
     packed->scale.resize(packed->panels * amx::kPanel, 0.0F);
+    packed->offset.resize(packed->panels * amx::kPanel, 0);
     const std::size_t depth = packed->steps * step();
-    std::vector<std::int8_t> codes(depth);
-    for (std::size_t p = 0; p < packed->panels; ++p) {
-      for (std::size_t c = 0; c < amx::kPanel; ++c) {
-        const std::size_t column = p * amx::kPanel + c;
-        std::fill(codes.begin(), codes.end(), std::int8_t{0});
-        if (column < weights.out()) packed->scale[column] = weights.codes(column, codes.data());
-        std::byte* tile = packed->data.data() + p * packed->panel_bytes + c / 16 * amx::kTileBytes + c % 16 * 4;
-        for (std::size_t s = 0; s < packed->steps; ++s, tile += 2 * amx::kTileBytes) {
-          for (std::size_t quad = 0; quad < amx::kTileRows; ++quad) {
-            std::memcpy(tile + quad * amx::kTileRow, codes.data() + s * step() + 4 * quad, 4);
-          }
-        }
+    std::vector<std::int8_t> codes(amx::kTileRows * depth);
+    for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
+      std::fill(codes.begin(), codes.end(), std::int8_t{0});
+      for (std::size_t n = 0; n < amx::kTileRows && column + n < weights.out(); ++n) {
+        packed->scale[column + n] = weights.codes(column + n, codes.data() + n * depth);
+      }
+      std::byte* to =
+          packed->data.data() + column / amx::kPanel * packed->panel_bytes + column / amx::kTileRows % 2 * amx::kTileBytes;
+      amx::PackCodes(codes.data(), depth, to);
+      if (Tiles) continue;
+      for (std::size_t n = 0; n < amx::kTileRows; ++n) {
+        const auto begin = codes.begin() + static_cast<std::ptrdiff_t>(n * depth);
+        packed->offset[column + n] = 128 * std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(depth), 0);
       }
     }
     packed->bias = weights.bias();
@@ -335,16 +464,24 @@ class CodeEngine final : public Engine {
 
   void convert(ConstMatrix x, const Operand& operand) const override {
     amx::ConvertCodes(x, operand, (x.cols + step() - 1) / step() * step());
+    if (!Tiles) amx::AddOffset(operand.data, operand_bytes((x.rows + amx::kBlock - 1) / amx::kBlock * amx::kBlock, x.cols));
   }
-  void begin() const override { amx::BeginTiles(); }
-  void end() const override { amx::EndTiles(); }
+  void begin() const override {
+    if (Tiles) amx::BeginTiles();
+  }
+  void end() const override {
+    if (Tiles) amx::EndTiles();
+  }
 
   void multiply(const Packed& weights, std::size_t panel_index, std::size_t, std::size_t, const std::byte*,
                 const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool,
                 Ahead) const override {
-    amx::MultiplyCodesBlock(operand.data + row / amx::kBlock * operand.stride, operand.row_step + row,
-                            weights.panel(panel_index), weights.scale.data() + panel_index * amx::kPanel, weights.steps, sums,
-                            stride * sizeof(float), rows);
+    const std::byte* block = operand.data + row / amx::kBlock * operand.stride;
+    const float* scale = weights.scale.data() + panel_index * amx::kPanel;
+    const std::int32_t* offset = weights.offset.data() + panel_index * amx::kPanel;
+    const auto kernel = Tiles ? amx::MultiplyCodesBlock : amx::DotCodesBlock;
+    kernel(block, operand.row_step + row, weights.panel(panel_index), scale, offset, weights.steps, sums,
+           stride * sizeof(float), rows);
   }
 
   void finish_to_operand(const float*, std::size_t, std::size_t, std::size_t, const BlockTail&, const Operand&, std::size_t,
@@ -369,25 +506,41 @@ const Engine* engine_bf16x6() {
 }
 
 const Engine* engine_int8_amx() {
-  static const CodeEngine engine;
-  return cpu_features().amx_int8 && cpu_features().avx512_bf16 ? &engine : nullptr;
+  static const CodeEngine<true> engine;
+  return cpu_features().amx_int8 ? &engine : nullptr;
+}
+
+const Engine* engine_bf16_pairs() {
+  static const PairEngine engine;
+  return cpu_features().avx512_bf16 ? &engine : nullptr;
+}
+
+const Engine* engine_int8_quadruples() {
+  static const CodeEngine<false> engine;
+  return cpu_features().avx512_vnni ? &engine : nullptr;
 }
 
 #else
 
 const Engine* engine_bf16_amx() { return nullptr; }
+const Engine* engine_bf16_pairs() { return nullptr; }
 const Engine* engine_bf16x3() { return nullptr; }
 const Engine* engine_bf16x6() { return nullptr; }
 const Engine* engine_int8_amx() { return nullptr; }
+const Engine* engine_int8_quadruples() { return nullptr; }
 
 #endif
 
 const Engine* engine_bf16() {
-  const Engine* tiles = engine_bf16_amx();
-  return tiles != nullptr ? tiles : engine_bf16_by_conversion();
+  if (const Engine* tiles = engine_bf16_amx()) return tiles;
+  if (const Engine* pairs = engine_bf16_pairs()) return pairs;
+  return engine_bf16_by_conversion();
 }
 
-const Engine* engine_int8() { return engine_int8_amx(); }
+const Engine* engine_int8() {
+  const Engine* tiles = engine_int8_amx();
+  return tiles != nullptr ? tiles : engine_int8_quadruples();
+}
 
 }  // namespace mha::native
 #endif

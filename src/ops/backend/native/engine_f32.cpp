@@ -122,17 +122,14 @@ class FloatEngine final : public Engine {
     packed->panel_bytes = depth * width * sizeof(float);
     packed->data = Bytes(packed->panels * packed->panel_bytes);
     auto* to = reinterpret_cast<float*>(packed->data.data());
-    FloatBuffer row(depth);
+    FloatBuffer rows(width * depth);
     for (std::size_t p = 0; p < packed->panels; ++p, to += depth * width) {
-      for (std::size_t c = 0; c < width; ++c) {
-        const std::size_t column = p * width + c;
-        if (column >= weights.out()) {
-          for (std::size_t k = 0; k < depth; ++k) to[k * width + c] = 0.0F;
-          continue;
-        }
-        weights.row(column, row.data());
-        if (Rounded) round(row.data(), depth);
-        for (std::size_t k = 0; k < depth; ++k) to[k * width + c] = row.data()[k];
+      std::fill(rows.data(), rows.data() + width * depth, 0.0F);
+      const std::size_t present = std::min(width, weights.out() - p * width);
+      for (std::size_t c = 0; c < present; ++c) weights.row(p * width + c, rows.data() + c * depth);
+      if (Rounded) round(rows.data(), width * depth);
+      for (std::size_t k = 0; k < depth; ++k) {
+        for (std::size_t c = 0; c < width; ++c) to[k * width + c] = rows.data()[c * depth + k];
       }
     }
     packed->bias = weights.bias();

@@ -283,7 +283,7 @@ class NativeBackend final : public Backend {
 
   void attention(const AttentionCall& call, Precision precision, Executor* executor) const override {
     check_attention(call);
-    if (native::has_attention_amx(precision)) return native::attention_amx(call, precision, executor);
+    if (native::has_attention_amx(precision)) return native::attention_amx(call, executor);
     attention_f32(call, executor);
   }
 };

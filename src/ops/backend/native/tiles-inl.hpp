@@ -23,7 +23,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #pragma GCC push_options
-#pragma GCC target("avx512bf16,amx-tile,amx-bf16,amx-int8")
+#pragma GCC target("avx512bf16,avx512vnni,amx-tile,amx-bf16,amx-int8")
 namespace mha {
 namespace HWY_NAMESPACE {
 
@@ -117,6 +117,31 @@ HWY_INLINE void AddProducts() {
 template <std::size_t Parts>
 constexpr std::size_t kPartsBytes = Parts * 2 * kTileBytes;
 
+/// The six products of three parts, the small ones first; `between(i)` is called before the i-th.
+template <bool Two, class Between>
+HWY_INLINE void MultiplySixProducts(const std::byte* rows, const std::byte* weights, const Between& between) {
+  constexpr std::size_t kPart = 2 * kTileBytes;
+  between(std::size_t{0});
+  LoadRows<Two>(rows + 2 * kPart);
+  LoadWeights(weights);
+  AddProducts<Two>();  // low · high
+  between(std::size_t{1});
+  LoadRows<Two>(rows + kPart);
+  AddProducts<Two>();  // middle · high
+  between(std::size_t{2});
+  LoadWeights(weights + kPart);
+  AddProducts<Two>();  // middle · middle
+  between(std::size_t{3});
+  LoadRows<Two>(rows);
+  AddProducts<Two>();  // high · middle
+  between(std::size_t{4});
+  LoadWeights(weights + 2 * kPart);
+  AddProducts<Two>();  // high · low
+  between(std::size_t{5});
+  LoadWeights(weights);
+  AddProducts<Two>();  // high · high
+}
+
 /// The products of one step. The order of an element's products is the same whether one or two tiles of rows take part:
 /// small parts first.
 template <std::size_t Parts, bool Two>
@@ -135,19 +160,7 @@ HWY_INLINE void MultiplyStep(const std::byte* rows, const std::byte* weights) {
     LoadWeights(weights + kPart);
     AddProducts<Two>();  // high · low
   } else {
-    LoadRows<Two>(rows + 2 * kPart);
-    LoadWeights(weights);
-    AddProducts<Two>();  // low · high
-    LoadRows<Two>(rows + kPart);
-    AddProducts<Two>();  // middle · high
-    LoadWeights(weights + kPart);
-    AddProducts<Two>();  // middle · middle
-    LoadRows<Two>(rows);
-    AddProducts<Two>();  // high · middle
-    LoadWeights(weights + 2 * kPart);
-    AddProducts<Two>();  // high · low
-    LoadWeights(weights);
-    AddProducts<Two>();  // high · high
+    MultiplySixProducts<Two>(rows, weights, [](std::size_t) {});
   }
 }
 
@@ -191,6 +204,37 @@ HWY_INLINE std::byte* TiledAt(const native::Operand& operand, std::size_t row, s
   constexpr std::size_t kColumns = kTileRow / sizeof(std::uint16_t);
   return operand.data + row / kBlock * operand.stride + column / kColumns * kPartsBytes<Parts> +
          row % kBlock * kTileRow + column % kColumns * sizeof(std::uint16_t);
+}
+
+/// 16 rows of 16 32-bit elements: columns become rows.
+HWY_INLINE void Transpose16(__m512i* r) {
+  __m512i t[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
+    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xDD);
+    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
+    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xDD);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
+    r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
+    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xDD);
+    r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xDD);
+  }
 }
 
 /// Round x to bfloat16 and leave the rest in x.

@@ -1,0 +1,111 @@
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands/all.hpp"
+#include "cli/models.hpp"
+#include "cli/plan.hpp"
+#include "cli/record_run.hpp"
+#include "cli/terminal.hpp"
+#include "mha/core/error.hpp"
+#include "mha/output/explanation.hpp"
+#include "mha/pipeline/thread_pool.hpp"
+#include "output/record_maps.hpp"
+
+namespace mha::cli {
+namespace {
+
+// The one input, tokenised.
+Record read_input(const Options& options, const Plan& plan, Log& log) {
+  InputSource source(options, log);
+  Record record;
+  if (!source.next(record)) throw_input("explain: expected one input, got none");
+  if (record.bad()) throw_input(record.error);
+  Record second;
+  if (source.next(second)) throw_usage("explain: expected one input, got more; give one TEXT");
+  model_workers(plan.work)(nullptr)->prepare(record);
+  if (record.tokens() == 0) throw_input(record.place + ": no tokens to explain");
+  return record;
+}
+
+Explanation explain(const Options& options, const Plan& plan, const Model& model, std::size_t layer, const Record& record) {
+  const Encoder& encoder = model.encoder();
+  const ModelConfig& config = encoder.config();
+  ThreadPool threads(thread_count(options));
+  Workspace workspace(&threads);
+  Captured captured;
+  Wanted wanted;
+  wanted.stages_of_layer = layer;
+  wanted.ablated = plan.work.wanted.ablated;
+  const std::vector<std::size_t> rows{0, record.tokens()};
+  encoder.forward({record.encoding.input_ids, record.encoding.token_type_ids, rows}, workspace, wanted, &captured);
+
+  Explanation explanation;
+  explanation.text = record.text;
+  explanation.text_pair = record.text_pair;
+  explanation.model = model.location().name;
+  explanation.labels = attention_maps(record, plan.schema).labels;
+  explanation.input_ids = record.encoding.input_ids;
+  explanation.layer = layer;
+  explanation.d_model = config.d_model;
+  explanation.n_heads = config.n_heads;
+  explanation.d_head = config.d_head;
+  explanation.scaled = config.scale_scores;
+  explanation.pre_norm = config.norm && config.norm->order == NormOrder::pre;
+  explanation.sinusoidal = config.position.sinusoidal != PositionConfig::Sinusoidal::none;
+  explanation.heads = plan.schema.heads;
+  explanation.stages = std::move(captured.stages);
+  return explanation;
+}
+
+int run(const Options& options, Log& log) {
+  const ModelLocation location = choose_model(options);
+  const ModelHeader header = read_model_header(location, load_options(options));
+  Plan plan = plan_encoding(options, RecordKind::attention, header);
+  std::size_t layer = 0;
+  if (!options.encoding.layers.empty()) {
+    if (plan.schema.layers.size() != 1) throw_usage("--layer: expected one layer to explain, got several");
+    layer = plan.schema.layers[0];
+  }
+  const auto out = open_output(options);
+  const auto model = load_model(header, options, log);
+  use_model(plan, options, *model);
+  const Record record = read_input(options, plan, log);
+  const Explanation explanation = explain(options, plan, *model, layer, record);
+
+  ExplanationOptions how;
+  how.columns = plan.schema.columns;
+  how.color = plan.schema.color;
+  how.digits = options.output.digits.value_or(-1);
+  if (!options.study.token.empty()) {
+    AttentionMaps named;
+    named.labels = explanation.labels;
+    how.token = find_label(named, options.study.token);
+  }
+  switch (plan.format) {
+    case Format::json: out->write(explanation_json(explanation, how)); break;
+    case Format::html: out->write(explanation_html(explanation, how)); break;
+    default: out->write(explanation_table(explanation, how));
+  }
+  out->commit();
+  return 0;
+}
+
+}  // namespace
+
+const Command kExplain{
+    .name = "explain",
+    .summary = "multi-head attention step by step, with the real numbers",
+    .arguments = "TEXT",
+    .about = "Tells one layer's computation in five steps: embedding plus position, Q, K and V of each head, scores and softmax, "
+             "Z, concat and Wo; then the rest of the block. JSON has every matrix of every step.",
+    .examples = {"mha-cli explain \"She is a great leader\"",
+                 "mha-cli explain --layer 2 --head 0 --token leader \"She is a great leader\"",
+                 "mha-cli explain --format html -o lesson.html \"She is a great leader\""},
+    .groups = kModel | kInputs | kTokenizing | kToken | kSelection | kAblation | kOutput,
+    .formats = {Format::table, Format::json, Format::html},
+    .run = run,
+};
+
+}  // namespace mha::cli

@@ -1,0 +1,344 @@
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands/all.hpp"
+#include "cli/log.hpp"
+#include "cli/models.hpp"
+#include "cli/plan.hpp"
+#include "cli/record_run.hpp"
+#include "mha/analysis/comparison.hpp"
+#include "mha/analysis/head_statistics.hpp"
+#include "mha/analysis/treebank.hpp"
+#include "mha/core/error.hpp"
+#include "mha/io/text_reader.hpp"
+#include "output/answers.hpp"
+#include "output/record_maps.hpp"
+
+namespace mha::cli {
+namespace {
+
+/// Sums something over a corpus: each record's part on the thread that finished it, the parts in input order, so that
+/// the sum has the same bits with any number of threads.
+template <class Part>
+class CorpusSink : public RecordSink {
+ public:
+  CorpusSink(const Options& options, Log& log) : options_(options), log_(log) {}
+
+  void render(Record& record) const override {
+    if (record.bad() || record.tokens() == 0) return;
+    Part part = part_of(record);
+    const std::lock_guard lock(mutex_);
+    parts_.insert_or_assign(&record, std::move(part));
+  }
+
+  bool accept(Record& record) override {
+    if (record.bad()) {
+      ++bad_;
+      if (stops_at_bad(options_)) throw_input(record.error);
+      log_.error(record.error + "; skipped");
+      return true;
+    }
+    const std::lock_guard lock(mutex_);
+    auto part = parts_.extract(&record);
+    add(record, part.empty() ? Part() : std::move(part.mapped()));
+    return true;
+  }
+
+  void flush() override {}
+  int exit_code() const { return bad_ > 0 ? 1 : 0; }
+
+ protected:
+  virtual Part part_of(const Record& record) const = 0;
+  virtual void add(const Record& record, Part part) = 0;
+
+ private:
+  const Options& options_;
+  Log& log_;
+  std::size_t bad_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::map<const Record*, Part> parts_;
+};
+
+class StatisticsSink : public CorpusSink<HeadStatisticsSum> {
+ public:
+  StatisticsSink(const Options& options, const RecordSchema& schema, Log& log)
+      : CorpusSink(options, log), schema_(schema), hide_specials_(options.questions.hide_specials) {}
+  std::vector<HeadStatistics> means() const { return sum_.means(); }
+
+ private:
+  HeadStatisticsSum part_of(const Record& record) const override {
+    HeadStatisticsSum part;
+    part.add(attention_maps(record, schema_), hide_specials_);
+    return part;
+  }
+  void add(const Record&, HeadStatisticsSum part) override { sum_.add(part); }
+
+  const RecordSchema& schema_;
+  bool hide_specials_;
+  HeadStatisticsSum sum_;
+};
+
+/// Sentences of a treebank as inputs, kept until their records come back.
+class TreebankSource : public RecordSource {
+ public:
+  explicit TreebankSource(const std::string& file)
+      : file_(file), lines_(TextReader::from_files({file}, lines_only())), reader_([this](std::string& line) { return next_line(line); }, file) {}
+
+  bool next(Record& record) override {
+    TreebankSentence sentence;
+    if (!reader_.next(sentence)) return false;
+    record.clear();
+    record.index = index_++;
+    record.text = sentence.text;
+    record.place = file_ + ": line " + std::to_string(sentence.line);
+    const std::lock_guard lock(mutex_);
+    sentences_.emplace(record.index, std::move(sentence));
+    return true;
+  }
+  bool ready() override { return true; }
+
+  TreebankSentence sentence(std::size_t index) const {
+    const std::lock_guard lock(mutex_);
+    return sentences_.at(index);
+  }
+  void forget(std::size_t index) {
+    const std::lock_guard lock(mutex_);
+    sentences_.erase(index);
+  }
+
+ private:
+  static TextReaderOptions lines_only() {
+    TextReaderOptions options;
+    options.format = InputFormat::lines;
+    return options;
+  }
+  bool next_line(std::string& line) {
+    if (!lines_.next(line_)) return false;
+    if (!line_.error.empty()) throw_input(line_.error);
+    line = line_.text;
+    return true;
+  }
+
+  std::string file_;
+  TextReader lines_;
+  InputRecord line_;
+  TreebankReader reader_;
+  std::size_t index_ = 0;
+  mutable std::mutex mutex_;
+  std::map<std::size_t, TreebankSentence> sentences_;
+};
+
+class TreebankSink : public CorpusSink<TreebankScore> {
+ public:
+  TreebankSink(const Options& options, const RecordSchema& schema, TreebankSource& source, Log& log)
+      : CorpusSink(options, log), schema_(schema), source_(source) {}
+  const TreebankScore& score() const { return score_; }
+  std::size_t truncated() const { return truncated_; }
+
+ private:
+  TreebankScore part_of(const Record& record) const override {
+    TreebankScore part;
+    if (!record.encoding.truncated()) part.add(source_.sentence(record.index), attention_maps(record, schema_));
+    return part;
+  }
+  void add(const Record& record, TreebankScore part) override {
+    truncated_ += record.encoding.truncated();
+    score_.add(part);
+    source_.forget(record.index);
+  }
+
+  const RecordSchema& schema_;
+  TreebankSource& source_;
+  TreebankScore score_;
+  std::size_t truncated_ = 0;
+};
+
+Answer relations_answer(const TreebankScore& score) {
+  Answer answer{"relations", "the best head of each relation and direction",
+                {"relation", "direction", "layer", "head", "accuracy", "support", "baseline", "baseline_offset", "accuracy_any", "support_any"}, {}, false};
+  for (const RelationScore& relation : score.relations()) {
+    answer.rows.push_back({AnswerCell::of(relation.relation), AnswerCell::of(relation.direction), AnswerCell::of(relation.layer),
+                           AnswerCell::of(relation.head), AnswerCell::of(relation.accuracy), AnswerCell::of(relation.support),
+                           AnswerCell::of(relation.baseline), AnswerCell::whole(relation.baseline_offset),
+                           AnswerCell::of(relation.accuracy_any), AnswerCell::of(relation.support_any)});
+  }
+  return answer;
+}
+
+Answer attachment_answer(const TreebankScore& score) {
+  const AttachmentScore best = score.attachment();
+  Answer answer{"attachment", "the best head for any head word", {"layer", "head", "accuracy", "accuracy_with_punct", "support"}, {}, true};
+  answer.rows.push_back({AnswerCell::of(best.layer), AnswerCell::of(best.head), AnswerCell::of(best.accuracy),
+                         AnswerCell::of(best.accuracy_with_punct), AnswerCell::of(best.support)});
+  return answer;
+}
+
+/// What every input is worth with all heads, and how far it moves without one of them.
+class VectorSink : public RecordSink {
+ public:
+  void render(Record&) const override {}
+  bool accept(Record& record) override {
+    if (record.bad()) throw_input(record.error);
+    vectors.push_back(std::move(record.embedding));
+    return true;
+  }
+  void flush() override {}
+  std::vector<std::vector<float>> vectors;
+};
+
+/// Texts of a block of inputs, read again for every head.
+class BlockSource : public RecordSource {
+ public:
+  explicit BlockSource(const std::vector<Record>& records) : records_(records) {}
+  bool next(Record& record) override {
+    if (next_ == records_.size()) return false;
+    record.clear();
+    record.index = records_[next_].index;
+    record.text = records_[next_].text;
+    record.text_pair = records_[next_].text_pair;
+    record.place = records_[next_].place;
+    ++next_;
+    return true;
+  }
+  bool ready() override { return true; }
+
+ private:
+  const std::vector<Record>& records_;
+  std::size_t next_ = 0;
+};
+
+Answer importance_answer(const Options& options, Plan plan, Log& log) {
+  constexpr std::size_t kBlock = 512;  // inputs held at once
+  const std::size_t n_layers = plan.work.encoder->config().n_layers;
+  const std::size_t n_heads = plan.work.encoder->config().n_heads;
+  plan.work.parts = {.embedding = true};
+  plan.work.wanted = {};
+  std::vector<double> change(n_layers * n_heads);
+  std::size_t inputs = 0;
+  PipelineSettings settings;
+  settings.batch_tokens = batch_tokens(*plan.work.encoder);
+  settings.threads = thread_count(options);
+  settings.stop_at_bad = true;
+  const auto vectors_of = [&](const std::vector<Record>& block) {
+    VectorSink sink;
+    BlockSource source(block);
+    Pipeline(settings, model_workers(plan.work)).run(source, sink);
+    return std::move(sink.vectors);
+  };
+
+  InputSource source(options, log);
+  for (bool more = true; more;) {
+    std::vector<Record> block;
+    while (block.size() < kBlock) {
+      Record record;
+      more = source.next(record);
+      if (!more) break;
+      if (record.bad()) throw_input(record.error);
+      block.push_back(std::move(record));
+    }
+    if (block.empty()) break;
+    inputs += block.size();
+    plan.work.wanted.ablated.clear();
+    const auto whole = vectors_of(block);
+    for (std::size_t i = 0; i < change.size(); ++i) {
+      plan.work.wanted.ablated.assign(change.size(), 0);
+      plan.work.wanted.ablated[i] = 1;
+      const auto without = vectors_of(block);
+      for (std::size_t k = 0; k < whole.size(); ++k) change[i] += 1 - vector_difference(whole[k], without[k]).cosine;
+      if (log.shows_progress()) log.progress("head " + std::to_string(i + 1) + " of " + std::to_string(change.size()) + ", " + std::to_string(inputs) + " inputs");
+    }
+  }
+  log.progress("");
+  Answer answer{"importance", "change of the sentence vectors (1 - cosine, mean) when the head is ablated", {"layer", "head", "change", "inputs"}, {}, false};
+  for (std::size_t i = 0; i < change.size(); ++i) {
+    answer.rows.push_back({AnswerCell::of(i / n_heads), AnswerCell::of(i % n_heads),
+                           AnswerCell::of(inputs > 0 ? change[i] / static_cast<double>(inputs) : 0.0), AnswerCell::of(inputs)});
+  }
+  return answer;
+}
+
+void check(const Options& options) {
+  if (options.study.conllu.empty()) return;
+  if (!options.input.texts.empty() || !options.input.files.empty()) {
+    throw_usage("--conllu: expected no other inputs, got TEXT or --input; the treebank is the input");
+  }
+  if (options.study.importance) throw_usage("--conllu and --importance: expected one of them, got both; leave one out");
+}
+
+void write_answers(const Options& options, const Plan& plan, const std::vector<Answer>& answers, const std::string& facts, OutputStream& out) {
+  std::string text;
+  switch (plan.format) {
+    case Format::json: text = "{" + answer_members(answers, options.output.digits) + "}\n"; break;
+    case Format::csv: text = answer_rows(answers[0], options.output.digits); break;
+    default:
+      for (const Answer& answer : answers) {
+        append_answer(text, answer, plan.schema.columns, options.output.digits);
+        text += '\n';
+      }
+      text += facts;
+  }
+  out.write(text);
+  out.commit();
+}
+
+int run(const Options& options, Log& log) {
+  check(options);
+  const ModelLocation location = choose_model(options);
+  const ModelHeader header = read_model_header(location, load_options(options));
+  Plan plan = plan_encoding(options, RecordKind::attention, header);
+  plan.work.parts = {.attentions = true};
+  plan.work.wanted.attention_layers = plan.schema.layers;
+  plan.work.wanted.attention_heads = plan.schema.heads;
+  const auto out = open_output(options);
+  const auto model = load_model(header, options, log);
+  use_model(plan, options, *model);
+
+  if (options.study.importance) {
+    write_answers(options, plan, {importance_answer(options, plan, log)}, {}, *out);
+    return 0;
+  }
+  if (options.study.conllu.empty()) {
+    StatisticsSink sink(options, plan.schema, log);
+    InputSource source(options, log);
+    run_pipeline(options, plan.work, source, sink);
+    write_answers(options, plan, {statistics_answer(sink.means())}, {}, *out);
+    return sink.exit_code();
+  }
+  TreebankSource source(options.study.conllu);
+  TreebankSink sink(options, plan.schema, source, log);
+  PipelineSettings settings;
+  settings.batch_tokens = batch_tokens(*plan.work.encoder);
+  settings.threads = thread_count(options);
+  settings.stop_at_bad = stops_at_bad(options);
+  Pipeline(settings, model_workers(plan.work)).run(source, sink);
+  if (sink.truncated() > 0) {
+    log.warning(std::to_string(sink.truncated()) + " sentences were longer than the maximum length and are not scored; --max-length sets it");
+  }
+  std::vector<Answer> answers{relations_answer(sink.score()), attachment_answer(sink.score())};
+  const std::string facts = std::to_string(sink.score().sentences()) + " sentences, " + std::to_string(sink.score().unscored_words()) +
+                            " words own no piece and are not scored\n";
+  write_answers(options, plan, answers, facts, *out);
+  return sink.exit_code();
+}
+
+}  // namespace
+
+const Command kHeads{
+    .name = "heads",
+    .summary = "what the heads do over a whole corpus",
+    .arguments = "TEXT…",
+    .about = "Prints a row a head, averaged over every token of the inputs: entropy in bits, the share of attention on itself, on the "
+             "previous, the next, the first and the special tokens, and the mean distance. With --conllu heads are scored against a "
+             "dependency treebank, with --importance by what their loss changes.",
+    .examples = {"mha-cli heads -i lines.txt", "mha-cli heads --conllu en_ewt-ud-dev.conllu --format json",
+                 "mha-cli heads --importance -i lines.txt"},
+    .groups = kModel | kInputs | kTokenizing | kCorpus | kSelection | kAblation | kOutput,
+    .formats = {Format::table, Format::json, Format::csv},
+    .run = run,
+};
+
+}  // namespace mha::cli
