@@ -63,7 +63,7 @@ class Vocab {
   }
   /// Fetches what `find` or `add` of the token will look at first; for a loop over many, some tokens ahead.
   void prefetch(std::string_view token) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[key_of(token).hash & (slots_.size() - 1)], 1);
+    if (!slots_.empty()) prefetch(key_of(token, token.size()));
   }
   std::optional<std::int32_t> id_of(std::string_view token) const {
     const std::int32_t id = find(token);
