@@ -9,3 +9,7 @@ if(MHA_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=address,undefined)
 endif()
+
+if(MHA_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link -g)
+endif()

@@ -15,7 +15,7 @@ void Vocab::reserve(std::size_t tokens, std::size_t bytes) {
 // The slot of that id, or the free one that ends the token's chain (id −1).
 Vocab::Slot& Vocab::slot_for(std::string_view token, std::int32_t id) {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t at = key_of(token).hash & mask;
+  std::size_t at = key_of(token, token.size()).hash & mask;
   while (slots_[at].id >= 0 && slots_[at].id != id) at = (at + 1) & mask;
   return slots_[at];
 }
@@ -28,7 +28,6 @@ void Vocab::rehash(std::size_t slots) {
 }
 
 void Vocab::place(std::string_view token, std::int32_t id) {
-  if ((count_ + 1) * 3 > slots_.size() * 2) rehash(slots_.empty() ? 16 : slots_.size() * 2);
   if (static_cast<std::size_t>(id) >= entries_.size()) entries_.resize(static_cast<std::size_t>(id) + 1);
   entries_[static_cast<std::size_t>(id)] = {static_cast<std::uint32_t>(arena_.size()),
                                             static_cast<std::uint32_t>(token.size())};
@@ -36,10 +35,17 @@ void Vocab::place(std::string_view token, std::int32_t id) {
 }
 
 bool Vocab::add(std::string_view token, std::int32_t id) {
-  if (has(id) || find(token) >= 0) return false;
+  if (has(id)) return false;
+  if ((count_ + 1) * 3 > slots_.size() * 2) rehash(slots_.empty() ? 16 : slots_.size() * 2);
+  const Key key = key_of(token, token.size());
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = key.hash & mask;
+  for (; slots_[at].id >= 0; at = (at + 1) & mask) {
+    const Slot& slot = slots_[at];
+    if (slot.head == key.head && slot.size == key.size && (token.size() <= 8 || same(token, slot.id))) return false;
+  }
+  slots_[at] = {key.head, key.size, id};
   place(token, id);
-  const Key key = key_of(token);
-  slot_for(token, -1) = {key.head, key.size, id};
   ++count_;
   return true;
 }

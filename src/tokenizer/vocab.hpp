@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,10 +24,34 @@ class Vocab {
   /// As the reference's hash map: the last id of a token wins; its earlier id keeps naming the token's text.
   void add_or_replace(std::string_view token, std::int32_t id);
 
+  /// What a look-up starts from: the first eight bytes, the length and a hash of all.
+  struct Key {
+    std::uint64_t head;
+    std::uint32_t size;
+    std::size_t hash;
+  };
+  /// `readable`: bytes that may be read from the token's first on, at least its own; eight or more spare branches.
+  static Key key_of(std::string_view token, std::size_t readable) {
+    constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
+    const std::uint64_t head = head_of(token, readable);
+    std::uint64_t state = (head ^ token.size()) * kOdd;
+    if (token.size() > 8) {
+      const char* const end = token.data() + token.size();
+      for (const char* at = token.data() + 8; at < end - 8; at += 8) {
+        state = (state ^ state >> 32 ^ load<std::uint64_t>(at)) * kOdd;
+      }
+      state = (state ^ state >> 32 ^ load<std::uint64_t>(end - 8)) * kOdd;
+    }
+    state ^= state >> 32;
+    return {head, static_cast<std::uint32_t>(token.size()), static_cast<std::size_t>(state * kOdd >> 32)};
+  }
+  /// Has the memory that a look-up needs fetched; the vocabulary must not be empty.
+  void prefetch(const Key& key) const { __builtin_prefetch(&slots_[key.hash & (slots_.size() - 1)]); }
+
   /// The token's id, −1 when there is none.
-  std::int32_t find(std::string_view token) const {
+  std::int32_t find(std::string_view token) const { return find(token, key_of(token, token.size())); }
+  std::int32_t find(std::string_view token, const Key& key) const {
     if (slots_.empty()) return -1;
-    const Key key = key_of(token);
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t at = key.hash & mask;; at = (at + 1) & mask) {
       const Slot& slot = slots_[at];
@@ -35,6 +60,10 @@ class Vocab {
       }
       if (slot.id < 0) return -1;
     }
+  }
+  /// Fetches what `find` or `add` of the token will look at first; for a loop over many, some tokens ahead.
+  void prefetch(std::string_view token) const {
+    if (!slots_.empty()) prefetch(key_of(token, token.size()));
   }
   std::optional<std::int32_t> id_of(std::string_view token) const {
     const std::int32_t id = find(token);
@@ -66,12 +95,6 @@ class Vocab {
     std::uint32_t size = 0;
     std::int32_t id = -1;
   };
-  struct Key {
-    std::uint64_t head;
-    std::uint32_t size;
-    std::size_t hash;
-  };
-
   template <typename Word>
   static Word load(const char* bytes) {
     Word word;
@@ -79,11 +102,14 @@ class Vocab {
     return word;
   }
 
+  static_assert(std::endian::native == std::endian::little, "heads are put together from their lowest byte on");
   /// The first eight bytes, zeros behind a shorter token. Overlapping loads, as a copy of unknown size is a call.
-  static std::uint64_t head_of(std::string_view token) {
+  static std::uint64_t head_of(std::string_view token, std::size_t readable) {
     const char* const bytes = token.data();
     const std::size_t size = token.size();
-    if (size >= 8) return load<std::uint64_t>(bytes);
+    if (readable >= 8 && size > 0) {
+      return load<std::uint64_t>(bytes) & ~std::uint64_t{0} >> (size < 8 ? 64 - 8 * size : 0);
+    }
     if (size >= 4) {
       return load<std::uint32_t>(bytes) |
              static_cast<std::uint64_t>(load<std::uint32_t>(bytes + size - 4)) << (8 * (size - 4));
@@ -93,21 +119,6 @@ class Vocab {
       return static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
     };
     return byte(0) | byte(size / 2) | byte(size - 1);
-  }
-
-  static Key key_of(std::string_view token) {
-    constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
-    const std::uint64_t head = head_of(token);
-    std::uint64_t state = (head ^ token.size()) * kOdd;
-    if (token.size() > 8) {
-      const char* const end = token.data() + token.size();
-      for (const char* at = token.data() + 8; at < end - 8; at += 8) {
-        state = (state ^ state >> 32 ^ load<std::uint64_t>(at)) * kOdd;
-      }
-      state = (state ^ state >> 32 ^ load<std::uint64_t>(end - 8)) * kOdd;
-    }
-    state ^= state >> 32;
-    return {head, static_cast<std::uint32_t>(token.size()), static_cast<std::size_t>(state * kOdd >> 32)};
   }
 
   bool same(std::string_view token, std::int32_t id) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <utility>
 
 #include "mha/core/error.hpp"
 #include "tokenizer/byte_level.hpp"
@@ -373,36 +374,11 @@ void Bpe::cut(std::string_view word, Scratch& scratch) const {
 void Bpe::tokenize(std::string_view text, std::span<const Span> words, ModelScratch& any_scratch,
                    std::vector<Piece>& out) const {
   auto& scratch = static_cast<Scratch&>(any_scratch);
-  for (std::uint32_t index = 0; index < words.size(); ++index) {
-    const Span span = words[index];
-    const std::string_view word = text.substr(span.begin, span.end - span.begin);
-    const bool is_short = word.size() <= WordCache::kMaxBytes;
-    WordCache::Key key;
-    if (is_short) {
-      key = WordCache::key_of(word);
-      if (const WordCache::Entry* entry = scratch.cache.find(key)) {
-        std::uint32_t begin = span.begin;
-        for (std::size_t i = 0; i < entry->pieces; ++i) {
-          const std::uint32_t end = span.begin + entry->ends[i];
-          out.push_back({entry->ids[i], begin, end, index});
-          begin = end;
-        }
-        continue;
-      }
-    }
+  const auto cut_word = [&](std::string_view word) -> std::pair<const std::vector<Scratch::Part>&, bool> {
     cut(word, scratch);
-    for (const Scratch::Part& part : scratch.parts) {
-      out.push_back({part.id, span.begin + part.begin, span.begin + part.end, index});
-    }
-    if (is_short && scratch.cacheable && scratch.parts.size() <= WordCache::kMaxPieces) {
-      WordCache::Entry& entry = scratch.cache.insert(key);
-      entry.pieces = static_cast<std::uint8_t>(scratch.parts.size());
-      for (std::size_t i = 0; i < scratch.parts.size(); ++i) {
-        entry.ids[i] = scratch.parts[i].id;
-        entry.ends[i] = static_cast<std::uint8_t>(scratch.parts[i].end);
-      }
-    }
-  }
+    return {scratch.parts, scratch.cacheable};
+  };
+  scratch.cache.tokenize(text, words, cut_word, out);
 }
 
 std::shared_ptr<Model> make_bpe(const JsonValue& value) {

@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::uint32_t kFree = 0xFFFFFFFF;
 
-std::uint64_t first_bytes(std::string_view key) {
+/// Bytes [begin, begin + 8) of a key as a number that sorts like them; zeros behind its end.
+std::uint64_t eight_bytes(std::string_view key, std::size_t begin) {
   std::uint64_t value = 0;
-  for (std::size_t i = 0; i < 8; ++i) {
+  for (std::size_t i = begin; i < begin + 8; ++i) {
     value = value << 8 | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0U);
   }
   return value;
@@ -23,7 +24,9 @@ std::uint64_t first_bytes(std::string_view key) {
 /// are tried, so that building stays linear.
 struct ByteTrie::Builder {
   struct Key {
-    std::uint64_t first;  ///< its first eight bytes, which decide most comparisons
+    std::uint64_t first;   ///< its first eight bytes
+    std::uint64_t second;  ///< the eight behind them: together they decide nearly all comparisons
+    std::string_view text;
     std::int32_t number;
   };
   struct Work {
@@ -33,18 +36,15 @@ struct ByteTrie::Builder {
     std::uint32_t depth;
   };
   using Bits = std::array<std::uint64_t, 4>;  ///< free places of a block
+  static constexpr std::size_t kOpen = 8;
 
-  const std::vector<std::string_view>& names;
-  std::vector<Node>& nodes;
+  ByteTrie& trie;
   std::vector<Key> keys;
   std::vector<Bits> free;
   std::vector<std::uint32_t> open;  ///< blocks that are still tried, the newest last
-  static constexpr std::size_t kOpen = 8;
-
-  Builder(const std::vector<std::string_view>& all, std::vector<Node>& out) : names(all), nodes(out) {}
 
   void add_block() {
-    nodes.resize(nodes.size() + 256, Node{0, kFree, kNone});
+    trie.nodes_.resize(trie.nodes_.size() + 256, Node{0, kFree, kNone});
     open.push_back(static_cast<std::uint32_t>(free.size()));
     free.push_back({~0ULL, ~0ULL, ~0ULL, ~0ULL});
     if (open.size() > kOpen) open.erase(open.begin());
@@ -85,16 +85,32 @@ struct ByteTrie::Builder {
     return block << 8 | base;
   }
 
-  void run() {
-    keys.reserve(names.size());
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (!names[i].empty()) keys.push_back({first_bytes(names[i]), static_cast<std::int32_t>(i)});
+  static unsigned char label(const Key& key, std::uint32_t depth) {
+    if (depth < 8) return static_cast<unsigned char>(key.first >> (56 - 8 * depth));
+    if (depth < 16) return static_cast<unsigned char>(key.second >> (120 - 8 * depth));
+    return static_cast<unsigned char>(key.text[depth]);
+  }
+
+  void add_tail(Node& node, const Key& key, std::uint32_t depth) {
+    node.value = key.number;
+    node.base = kTail | static_cast<std::uint32_t>(trie.tails_.size());
+    const std::string_view rest = key.text.substr(depth);
+    trie.tails_.push_back({static_cast<std::uint32_t>(trie.tail_bytes_.size()), static_cast<std::uint32_t>(rest.size())});
+    trie.tail_bytes_ += rest;
+  }
+
+  void run(const std::vector<std::string_view>& texts) {
+    keys.reserve(texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (texts[i].empty()) continue;
+      keys.push_back({eight_bytes(texts[i], 0), eight_bytes(texts[i], 8), texts[i], static_cast<std::int32_t>(i)});
     }
-    const auto name = [&](const Key& key) { return names[static_cast<std::size_t>(key.number)]; };
-    std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
-      return a.first != b.first ? a.first < b.first : name(a) < name(b);
+    std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+      if (a.first != b.first) return a.first < b.first;
+      return a.second != b.second ? a.second < b.second : a.text < b.text;
     });
 
+    trie.nodes_.reserve(keys.size() * 2 + 1024);
     add_block();
     free[0][0] &= ~1ULL;  // the root
     std::vector<Work> work{{0, 0, static_cast<std::uint32_t>(keys.size()), 0}};
@@ -103,38 +119,45 @@ struct ByteTrie::Builder {
     while (!work.empty()) {
       Work w = work.back();
       work.pop_back();
-      // The one key that ends at the node sorts before its continuations.
-      if (w.begin < w.end && name(keys[w.begin]).size() == w.depth) nodes[w.node].value = keys[w.begin++].number;
+      if (w.begin < w.end) {
+        // The one key that ends at the node sorts before its continuations.
+        const Key& first = keys[w.begin];
+        if (first.text.size() == w.depth) {
+          trie.nodes_[w.node].value = first.number;
+          ++w.begin;
+        } else if (w.end - w.begin == 1 && w.depth > 0) {
+          add_tail(trie.nodes_[w.node], first, w.depth);
+          continue;
+        }
+      }
       if (w.begin == w.end) continue;
       std::size_t count = 0;
       for (std::uint32_t i = w.begin; i < w.end; ++i) {
-        const auto label = w.depth < 8 ? static_cast<unsigned char>(keys[i].first >> (56 - 8 * w.depth))
-                                       : static_cast<unsigned char>(name(keys[i])[w.depth]);
-        if (count == 0 || labels[count - 1] != label) {
-          labels[count] = label;
+        const unsigned char byte = label(keys[i], w.depth);
+        if (count == 0 || labels[count - 1] != byte) {
+          labels[count] = byte;
           begins[count++] = i;
         }
       }
       begins[count] = w.end;
       const std::uint32_t base = place(labels.data(), count);
-      nodes[w.node].base = base;
+      trie.nodes_[w.node].base = base;
       for (std::size_t i = 0; i < count; ++i) {
-        nodes[base ^ labels[i]].parent = w.node;
+        trie.nodes_[base ^ labels[i]].parent = w.node;
         work.push_back({base ^ labels[i], begins[i], begins[i + 1], w.depth + 1});
       }
     }
   }
 };
 
-ByteTrie::ByteTrie(const std::vector<std::string_view>& keys) { Builder(keys, nodes_).run(); }
+ByteTrie::ByteTrie(const std::vector<std::string_view>& keys) { Builder{*this, {}, {}, {}}.run(keys); }
 
 std::int32_t ByteTrie::find(std::string_view key) const {
-  std::uint32_t node = 0;
-  for (const char byte : key) {
-    node = child(node, static_cast<unsigned char>(byte));
-    if (node == 0) return kNone;
-  }
-  return nodes_[node].value;
+  std::int32_t found = kNone;
+  for_each_prefix(key, [&](std::size_t size, std::int32_t number) {
+    if (size == key.size()) found = number;
+  });
+  return found;
 }
 
 }  // namespace mha::tokenizer

@@ -1,5 +1,7 @@
 #include "tokenizer/model/model.hpp"
 
+#include <algorithm>
+
 #include "tokenizer/model/models.hpp"
 
 namespace mha::tokenizer {
@@ -41,9 +43,11 @@ Vocab read_vocab(const JsonValue& value) {
   value.expect_object();
   Vocab vocab;
   vocab.reserve(value.size(), value.size() * 8);
+  // Holes are few in real files; a lone great id must not make a table of its size.
+  const auto limit = static_cast<std::int64_t>(std::min<std::size_t>(value.size() * 4 + 65536, Vocab::kMaxId));
   std::string buffer;
   for (const auto& [key, id] : value.members()) {
-    if (!vocab.add(key.as_view(buffer), static_cast<std::int32_t>(id.as_integer(0, Vocab::kMaxId)))) {
+    if (!vocab.add(key.as_view(buffer), static_cast<std::int32_t>(id.as_integer(0, limit)))) {
       id.error("expected each token and each id once, got one twice");
     }
   }

@@ -1,7 +1,9 @@
 #include "tokenizer/model/unigram.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <utility>
 
 #include "mha/core/error.hpp"
 #include "tokenizer/json.hpp"
@@ -44,10 +46,11 @@ struct Unigram::Scratch final : ModelScratch {
 void UnigramParts::add_pieces(const std::vector<double>& scores) {
   least_score = std::numeric_limits<double>::infinity();
   pieces.reserve(scores.size());
+  const bool distinct = vocab.size() == scores.size();
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const auto id = static_cast<std::int32_t>(i);
     least_score = std::min(least_score, scores[i]);
-    if (vocab.find(vocab.token(id)) == id) pieces.push_back({id, scores[i]});
+    if (distinct || vocab.find(vocab.token(id)) == id) pieces.push_back({id, scores[i]});
   }
 }
 
@@ -120,18 +123,12 @@ void Unigram::best_path(std::string_view word, Scratch& scratch) const {
     const double score = nodes[start - base].score;
     const auto character = static_cast<std::uint32_t>(character_size(word[start]));
     bool single = false;
-    std::uint32_t node = 0;
-    for (std::uint32_t end = start; end < size;) {
-      node = trie_.child(node, static_cast<unsigned char>(word[end]));
-      if (node == 0) break;
-      ++end;
-      const std::int32_t piece = trie_.value(node);
-      if (piece < 0) continue;
+    trie_.for_each_prefix(word.substr(start), [&](std::size_t length, std::int32_t piece) {
       const double candidate = scores_[static_cast<std::size_t>(piece)] + score;
-      Node& target = node_at(end);
+      Node& target = node_at(start + static_cast<std::uint32_t>(length));
       if (target.start == kNowhere || candidate > target.score) target = {candidate, start, piece};
-      single |= end - start == character;
-    }
+      single |= length == character;
+    });
     if (!single) {
       const double candidate = unk_score_ + score;
       Node& target = node_at(start + character);
@@ -179,40 +176,17 @@ void Unigram::cut(std::string_view word, Scratch& scratch) const {
 void Unigram::tokenize(std::string_view text, std::span<const Span> words, ModelScratch& any_scratch,
                        std::vector<Piece>& out) const {
   auto& scratch = static_cast<Scratch&>(any_scratch);
-  for (std::uint32_t index = 0; index < words.size(); ++index) {
-    const Span span = words[index];
-    const std::string_view word = text.substr(span.begin, span.end - span.begin);
-    const bool is_short = word.size() <= WordCache::kMaxBytes;
-    WordCache::Key key;
-    if (is_short) {
-      key = WordCache::key_of(word);
-      if (const WordCache::Entry* entry = scratch.cache.find(key)) {
-        std::uint32_t begin = span.begin;
-        for (std::size_t i = 0; i < entry->pieces; ++i) {
-          const std::uint32_t end = span.begin + entry->ends[i];
-          out.push_back({entry->ids[i], begin, end, index});
-          begin = end;
-        }
-        continue;
-      }
-    }
+  const auto cut_word = [&](std::string_view word) -> std::pair<const std::vector<Scratch::Part>&, bool> {
     cut(word, scratch);
-    bool contiguous = true;
     std::uint32_t position = 0;
+    bool contiguous = true;  // bytes of a fallback share one span
     for (const Scratch::Part& part : scratch.parts) {
-      out.push_back({part.id, span.begin + part.begin, span.begin + part.end, index});
       contiguous &= part.begin == position;
       position = part.end;
     }
-    if (is_short && contiguous && scratch.parts.size() <= WordCache::kMaxPieces) {
-      WordCache::Entry& entry = scratch.cache.insert(key);
-      entry.pieces = static_cast<std::uint8_t>(scratch.parts.size());
-      for (std::size_t i = 0; i < scratch.parts.size(); ++i) {
-        entry.ids[i] = scratch.parts[i].id;
-        entry.ends[i] = static_cast<std::uint8_t>(scratch.parts[i].end);
-      }
-    }
-  }
+    return {scratch.parts, contiguous};
+  };
+  scratch.cache.tokenize(text, words, cut_word, out);
 }
 
 std::shared_ptr<Model> make_unigram(const JsonValue& value) {
@@ -223,18 +197,27 @@ std::shared_ptr<Model> make_unigram(const JsonValue& value) {
   const std::size_t count = vocab.size();
   parts.vocab.reserve(count, count * 10);
   std::vector<double> scores;
+  std::vector<std::string_view> pieces;
+  std::deque<std::string> unescaped;  // what the text does not hold as it is
   scores.reserve(count);
+  pieces.reserve(count);
   std::string buffer;
   for (const JsonValue entry : vocab.elements()) {
     entry.expect_array();
     if (entry.size() != 2) entry.error("expected a piece and its score, got " + std::to_string(entry.size()) + " elements");
     auto element = entry.elements().begin();
-    const std::string_view piece = (*element).as_view(buffer);
+    std::string_view piece = (*element).as_view(buffer);
+    if (piece.data() == buffer.data()) piece = unescaped.emplace_back(piece);
     ++element;
-    if (!parts.vocab.add(piece, static_cast<std::int32_t>(scores.size()))) {
-      entry.error("expected each piece once, got \"" + std::string(piece) + "\" twice");
-    }
+    pieces.push_back(piece);
     scores.push_back((*element).as_double());
+  }
+  constexpr std::size_t kAhead = 12;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) parts.vocab.prefetch(pieces[i + kAhead]);
+    if (!parts.vocab.add(pieces[i], static_cast<std::int32_t>(i))) {
+      vocab.error("expected each piece once, got \"" + std::string(pieces[i]) + "\" twice (element " + std::to_string(i) + ")");
+    }
   }
   parts.add_pieces(scores);
   if (const auto unk = value.find("unk_id")) {

@@ -1,12 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 #include <string_view>
+#include <vector>
+
+#include "tokenizer/model/model.hpp"
 
 namespace mha::tokenizer {
 
@@ -27,15 +32,68 @@ class WordCache {
   };
   static_assert(sizeof(Entry) == 64);
 
-  WordCache() : entries_(static_cast<Entry*>(std::aligned_alloc(alignof(Entry), kEntries * sizeof(Entry)))) {
-    if (entries_ == nullptr) throw std::bad_alloc();
-    std::memset(static_cast<void*>(entries_.get()), 0, kEntries * sizeof(Entry));
+  /// The memory is zero because the system gives it so: a page costs nothing until a word falls on it.
+  WordCache() : memory_(std::calloc(kEntries + 1, sizeof(Entry))) {
+    if (memory_ == nullptr) throw std::bad_alloc();
+    void* begin = memory_.get();
+    std::size_t room = (kEntries + 1) * sizeof(Entry);
+    entries_ = static_cast<Entry*>(std::align(alignof(Entry), kEntries * sizeof(Entry), begin, room));
   }
+
+  /// Cuts all words, those that are known from memory: appends their pieces to `out`. `cut(word)` gives the parts of a word
+  /// that is not ({id, begin, end} in bytes of the word) and whether they may be kept: each begins where the one before it
+  /// ends, the first at 0.
+  template <typename Cut>
+  void tokenize(std::string_view text, std::span<const Span> words, const Cut& cut, std::vector<Piece>& out) {
+    // Keys are worked out some words ahead, so that the memory of their buckets is here in time.
+    constexpr std::size_t kAhead = 8;
+    Key keys[kAhead];
+    const auto word_at = [&](std::size_t i) { return text.substr(words[i].begin, words[i].end - words[i].begin); };
+    const auto look_ahead = [&](std::size_t i) {
+      const std::string_view word = word_at(i);
+      Key& key = keys[i % kAhead];
+      if (word.size() > kMaxBytes) {
+        key.size = 0;
+        return;
+      }
+      key = key_of(word);
+      __builtin_prefetch(&entries_[key.bucket]);
+      __builtin_prefetch(&entries_[key.bucket + 1]);
+    };
+    for (std::size_t i = 0; i < std::min(kAhead, words.size()); ++i) look_ahead(i);
+    for (std::uint32_t index = 0; index < words.size(); ++index) {
+      const Key key = keys[index % kAhead];
+      if (index + kAhead < words.size()) look_ahead(index + kAhead);
+      const std::uint32_t word_begin = words[index].begin;
+      if (const Entry* entry = key.size > 0 ? find(key) : nullptr) {
+        std::uint32_t begin = word_begin;
+        for (std::size_t i = 0; i < entry->pieces; ++i) {
+          const std::uint32_t end = word_begin + entry->ends[i];
+          out.push_back({entry->ids[i], begin, end, index});
+          begin = end;
+        }
+        continue;
+      }
+      const auto [parts, may_keep] = cut(word_at(index));
+      for (const auto& part : parts) out.push_back({part.id, word_begin + part.begin, word_begin + part.end, index});
+      if (key.size == 0 || !may_keep || parts.size() > kMaxPieces) continue;
+      Entry& entry = insert(key);
+      entry.pieces = static_cast<std::uint8_t>(parts.size());
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        entry.ids[i] = parts[i].id;
+        entry.ends[i] = static_cast<std::uint8_t>(parts[i].end);
+      }
+    }
+  }
+
+ private:
+  static constexpr unsigned kBits = 16;
+  static constexpr std::size_t kEntries = std::size_t{1} << kBits;  // 4 MB
 
   struct Key {
     std::uint64_t word[3];
     std::size_t bucket;
-    std::uint8_t size;
+    std::uint8_t size;  ///< 0: the word is too long
   };
 
   /// For 1 to kMaxBytes bytes.
@@ -81,12 +139,8 @@ class WordCache {
     return first;
   }
 
- private:
-  static constexpr unsigned kBits = 14;
-  static constexpr std::size_t kEntries = std::size_t{1} << kBits;  // 1 MB: stays in the second-level cache
-
   struct Free {
-    void operator()(Entry* entries) const { std::free(entries); }
+    void operator()(void* memory) const { std::free(memory); }
   };
 
   static std::uint64_t load(const char* p) {
@@ -104,7 +158,8 @@ class WordCache {
            entry.word[2] == key.word[2];
   }
 
-  std::unique_ptr<Entry[], Free> entries_;
+  std::unique_ptr<void, Free> memory_;
+  Entry* entries_ = nullptr;
 };
 
 }  // namespace mha::tokenizer

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 
+#include "mha/core/error.hpp"
 #include "mha/core/utf8.hpp"
 
 namespace mha::tokenizer {
 namespace {
+
+// No normalizer in use makes more than eighteen characters of one.
+constexpr std::size_t kMaxGrowth = 256;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 31;
 
 std::uint32_t length_of(std::string_view text, std::uint32_t position) {
   const auto lead = static_cast<unsigned char>(text[position]);
@@ -19,12 +24,19 @@ void NormalizedText::assign(std::string_view original, std::uint32_t base, std::
   view_ = original.substr(base, size);
   base_ = base;
   front_ = base;
+  limit_ = std::min<std::size_t>(kMaxBytes, kMaxGrowth * (size + std::size_t{4096}));
   one_to_one_ = true;
   alignment_.clear();
 }
 
+void NormalizedText::refuse_growth() {
+  throw_input("tokenizer: normalized text: expected at most " + std::to_string(kMaxGrowth) +
+              " times the text's size, got more; the tokenizer's normalizer or pre-tokenizer makes too much of it");
+}
+
 void NormalizedText::slice(std::uint32_t begin, std::uint32_t end, NormalizedText& out) const {
   out.original_ = original_;
+  out.limit_ = limit_;
   out.text_.assign(view_, begin, end - begin);
   out.view_ = out.text_;
   out.one_to_one_ = one_to_one_;
@@ -51,6 +63,7 @@ void NormalizedText::begin_rewrite() {
 
 void NormalizedText::copy(std::uint32_t begin, std::uint32_t end) {
   next_.append(view_, begin, end - begin);
+  check_growth();
   if (!one_to_one_) {
     next_alignment_.insert(next_alignment_.end(), alignment_.begin() + begin, alignment_.begin() + end);
     return;
@@ -64,11 +77,13 @@ void NormalizedText::copy(std::uint32_t begin, std::uint32_t end) {
 
 void NormalizedText::put(char32_t character, Span origin) {
   utf8::append(next_, character);
+  check_growth();
   next_alignment_.resize(next_.size(), origin);
 }
 
 void NormalizedText::put(std::string_view bytes, Span origin) {
   next_.append(bytes);
+  check_growth();
   next_alignment_.resize(next_.size(), origin);
 }
 

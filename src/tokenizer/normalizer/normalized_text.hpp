@@ -78,6 +78,11 @@ class NormalizedText {
   std::vector<Span>& match_buffer() { return matches_; }
 
  private:
+  /// Throws Error{input} where a tokenizer blows a text up; also keeps all positions within 32 bits.
+  void check_growth() const {
+    if (next_.size() > limit_) refuse_growth();
+  }
+  [[noreturn]] static void refuse_growth();
   static bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
   Span one_to_one_origin(std::uint32_t begin, std::uint32_t end) const {
     while (begin > 0 && continues(view_[begin])) --begin;
@@ -89,6 +94,7 @@ class NormalizedText {
   std::string_view original_;
   std::string_view view_;  ///< of the original, or of text_
   std::uint32_t base_ = 0;
+  std::size_t limit_ = 0;    ///< bytes that the text may grow to
   std::uint32_t front_ = 0;  ///< the reference's original_shift: where this stretch of the original begins
   bool one_to_one_ = true;
   std::string text_;

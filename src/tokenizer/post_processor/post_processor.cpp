@@ -10,6 +10,10 @@ namespace {
 
 using Slot = PostProcessor::Slot;
 
+// Far above what any tokenizer has; a hostile file must not make each text long.
+constexpr std::size_t kMaxSteps = 64;
+constexpr std::size_t kMaxSlots = 4096;
+
 std::int32_t token_id(const JsonValue& value) {
   return static_cast<std::int32_t>(value.as_integer(0, Vocab::kMaxId));
 }
@@ -113,7 +117,14 @@ PostProcessor::PostProcessor(const JsonValue& value, const std::function<bool(st
 void PostProcessor::apply(const JsonValue& value, bool specials, Encodings& encodings) const {
   const std::string type = value.at("type").as_string();
   if (type == "Sequence") {
-    for (const JsonValue step : value.at("processors").elements()) apply(step, specials, encodings);
+    const JsonValue steps = value.at("processors");
+    if (steps.size() > kMaxSteps) steps.error("expected at most " + std::to_string(kMaxSteps) + " processors, got " + std::to_string(steps.size()));
+    for (const JsonValue step : steps.elements()) {
+      apply(step, specials, encodings);
+      std::size_t slots = 0;
+      for (const Layout& encoding : encodings) slots += encoding.size();
+      if (slots > kMaxSlots) step.error("expected at most " + std::to_string(kMaxSlots) + " special tokens, got more");
+    }
   } else if (type == "BertProcessing") {
     if (specials) surround(value, false, encodings);
   } else if (type == "RobertaProcessing") {

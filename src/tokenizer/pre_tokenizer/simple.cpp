@@ -1,5 +1,7 @@
 // The pre-tokenizers that tell characters apart by their class.
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "mha/core/utf8.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
@@ -8,7 +10,8 @@
 namespace mha::tokenizer {
 namespace {
 
-enum class Class : std::uint8_t { word, space, mark, not_ascii };
+// One bit each, so that a block is told by the bits that occur in it.
+enum class Class : std::uint8_t { word = 1, space = 2, mark = 4, not_ascii = 8 };
 
 // Class of each character by its flags; ASCII by a table. What is neither `word` nor `space` is a mark; `word` 0 stands
 // for all that is not `mark`.
@@ -50,12 +53,10 @@ class ByClass final : public PreTokenizer {
     const std::string_view bytes = text.text.text();
     text.next_words.clear();
     for (const Span& word : text.words) {
-      for (std::size_t at = word.begin; at < word.end;) {
-        const auto begin = static_cast<std::uint32_t>(at);
-        const Class kind = classes_.next(bytes, at);
-        if (kind == Class::space) continue;
-        if (kind == Class::word || runs_of_marks_) at = end_of_run(bytes, at, word.end, kind);
-        text.next_words.push_back({begin, static_cast<std::uint32_t>(at)});
+      if (runs_of_marks_) {
+        cut_by_character(bytes, word.begin, word.end, text.next_words);
+      } else {
+        cut_by_block(bytes, word, text.next_words);
       }
     }
     text.words.swap(text.next_words);
@@ -63,6 +64,60 @@ class ByClass final : public PreTokenizer {
   std::string_view type() const override { return type_; }
 
  private:
+  // Returns the end of what it has cut: behind `end` when a word begins before and ends there.
+  std::size_t cut_by_character(std::string_view bytes, std::size_t at, std::size_t end, std::vector<Span>& out,
+                               std::size_t word_end) const {
+    while (at < end) {
+      const auto begin = static_cast<std::uint32_t>(at);
+      const Class kind = classes_.next(bytes, at);
+      if (kind == Class::space) continue;
+      if (kind == Class::word || runs_of_marks_) at = end_of_run(bytes, at, word_end, kind);
+      out.push_back({begin, static_cast<std::uint32_t>(at)});
+    }
+    return at;
+  }
+  void cut_by_character(std::string_view bytes, std::size_t at, std::size_t end, std::vector<Span>& out) const {
+    cut_by_character(bytes, at, end, out, end);
+  }
+
+  // Up to sixty-four bytes at a time as bits, so that no branch depends on where words end. A block with other characters
+  // than ASCII is left to the slower way.
+  void cut_by_block(std::string_view bytes, Span range, std::vector<Span>& out) const {
+    constexpr std::size_t kBlock = 64;
+    Span found[kBlock];
+    for (std::size_t at = range.begin; at < range.end;) {
+      const std::size_t size = std::min<std::size_t>(kBlock, range.end - at);
+      std::uint64_t word = 0;
+      std::uint64_t mark = 0;
+      unsigned kinds = 0;
+      for (std::size_t i = 0; i < size; ++i) {
+        const auto kind = static_cast<unsigned>(classes_.of_byte(bytes[at + i]));
+        word |= std::uint64_t{kind & static_cast<unsigned>(Class::word)} << i;
+        mark |= std::uint64_t{kind >> 2} << i;
+        kinds |= kind;
+      }
+      if ((kinds & static_cast<unsigned>(Class::not_ascii)) != 0) {
+        at = cut_by_character(bytes, at, at + size, out, range.end);
+        continue;
+      }
+      // A word that may go on in the next block is left to it, or, where it fills this one, found at once.
+      const auto open = static_cast<unsigned>(at + size < range.end ? std::countl_one(word) : 0);
+      if (open == kBlock) {
+        at = cut_by_character(bytes, at, at + 1, out, range.end);
+        continue;
+      }
+      word &= ~std::uint64_t{0} >> open;
+      std::size_t count = 0;
+      for (std::uint64_t begins = (word & ~(word << 1)) | mark; begins != 0; begins &= begins - 1) {
+        const auto begin = static_cast<unsigned>(std::countr_zero(begins));
+        const auto length = std::max(1U, static_cast<unsigned>(std::countr_one(word >> begin)));
+        found[count++] = {static_cast<std::uint32_t>(at) + begin, static_cast<std::uint32_t>(at) + begin + length};
+      }
+      out.insert(out.end(), found, found + count);
+      at += size - open;
+    }
+  }
+
   std::size_t end_of_run(std::string_view bytes, std::size_t at, std::size_t end, Class kind) const {
     for (;;) {
       while (at < end && classes_.of_byte(bytes[at]) == kind) ++at;

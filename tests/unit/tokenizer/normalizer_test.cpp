@@ -146,6 +146,13 @@ TEST_CASE("normalizer sequence: runs in order") {
   CHECK(result.origins == Spans{{0, 2}, {2, 3}});
 }
 
+TEST_CASE("normalizer: what blows a text up beyond measure is refused") {
+  std::string steps;
+  for (int i = 0; i < 12; ++i) steps += (i > 0 ? "," : "") + replace("a", std::string(64, 'a'));
+  const std::string json = R"({"type":"Sequence","normalizers":[)" + steps + "]}";
+  CHECK_THAT(error_of(ErrorKind::input, [&] { normalized(json, "aaa"); }), Contains("times the text's size"));
+}
+
 TEST_CASE("normalizer: an unknown type and a missing flag are named") {
   CHECK_THAT(error_of(ErrorKind::model, [] { normalized(R"({"type":"Bort"})", ""); }), Contains("unknown normalizer \"Bort\""));
   CHECK_THAT(error_of(ErrorKind::model, [] { normalized(R"({"type":"Strip","strip_left":true})", ""); }),

@@ -25,6 +25,22 @@ TEST_CASE("bert pre-tokenizer: cuts at white space and isolates punctuation") {
   CHECK(words(type("BertPreTokenizer"), " \n ").empty());
 }
 
+TEST_CASE("bert pre-tokenizer: words across blocks of sixty-four bytes stay whole") {
+  for (std::size_t before = 0; before < 140; ++before) {
+    for (const std::size_t length : {1U, 2U, 63U, 64U, 65U, 200U}) {
+      for (const std::string gap : {" ", "é", "!"}) {
+        const std::string word(length, 'w');
+        const std::string text = std::string(before, ' ') + word + gap + word;
+        CAPTURE(before, length, gap);
+        if (gap == " ") CHECK(words(type("BertPreTokenizer"), text) == Words{word, word});
+        if (gap == "é") CHECK(words(type("BertPreTokenizer"), text) == Words{word + gap + word});
+        if (gap == "!") CHECK(words(type("BertPreTokenizer"), text) == Words{word, "!", word});
+      }
+    }
+  }
+  CHECK(words(type("BertPreTokenizer"), std::string(130, '.')) == Words(130, "."));
+}
+
 TEST_CASE("whitespace: word characters run together, all else but spaces does too") {
   CHECK(words(type("Whitespace"), "Hey--you_1 …!é\u200Dx") == Words{"Hey", "--", "you_1", "…!", "é\u200Dx"});
 }

@@ -65,6 +65,23 @@ TEST_CASE("word piece: without its unknown token an unknown word is refused") {
   CHECK_THAT(error_of(ErrorKind::input, [&] { pieces(*of, "b"); }), Contains("[UNK]"));
 }
 
+TEST_CASE("word piece: pieces of every length are found, also very long ones") {
+  std::string vocab = R"("u":0)";
+  std::string piece;
+  for (int length = 1; length <= 70; ++length) {
+    piece += static_cast<char>('a' + length % 7);
+    vocab += ",\"" + piece + "\":" + std::to_string(length) + ",\"##" + piece + "\":" + std::to_string(100 + length);
+  }
+  const auto of = model(R"({"type":"WordPiece","unk_token":"u","continuing_subword_prefix":"##",)"
+                        R"("max_input_chars_per_word":1000,"vocab":{)" + vocab + "}}");
+  for (std::size_t length = 1; length < 70; ++length) {
+    const std::string text = std::to_string(length);
+    CHECK(pieces(*of, piece.substr(0, length)) == text + ":0-" + text);
+    CHECK(pieces(*of, piece + piece.substr(0, length)) ==
+          "70:0-70 " + std::to_string(100 + length) + ":70-" + std::to_string(70 + length));
+  }
+}
+
 TEST_CASE("word piece: the prefix of continuing pieces may be empty") {
   const auto of = model(R"({"type":"WordPiece","unk_token":"u","continuing_subword_prefix":"",)"
                         R"("max_input_chars_per_word":100,"vocab":{"u":0,"ab":1,"a":2}})");
@@ -88,6 +105,7 @@ TEST_CASE("models: an id out of range, twice, or a key that is missing is an err
   const auto refusal = [](const std::string& json) { return error_of(ErrorKind::model, [&] { model(json); }); };
   CHECK_THAT(refusal(R"({"type":"WordLevel","unk_token":"u","vocab":{"u":-1}})"), Contains("model") || Contains("vocab.u"));
   CHECK_THAT(refusal(R"({"type":"WordLevel","unk_token":"u","vocab":{"u":4000000000}})"), Contains("vocab.u"));
+  CHECK_THAT(refusal(R"({"type":"WordLevel","unk_token":"u","vocab":{"u":200000000}})"), Contains("vocab.u"));
   CHECK_THAT(refusal(R"({"type":"WordLevel","unk_token":"u","vocab":{"u":0,"v":0}})"), Contains("twice"));
   CHECK_THAT(refusal(R"({"type":"WordLevel","vocab":{"u":0}})"), Contains("unk_token"));
   CHECK_THAT(refusal(R"({"type":"WordPeace","vocab":{"u":0}})"), Contains("unknown model \"WordPeace\""));
