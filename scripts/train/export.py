@@ -51,7 +51,9 @@ def quantise(matrix):
 
 
 def checkpoint_weights(path):
-    return {n: v.float().numpy() for n, v in torch.load(path, weights_only=True)["model"].items()}
+    """The last weights of a branch whose learning rate went to zero, else the running mean."""
+    saved = torch.load(path, weights_only=True)
+    return saved["model"] if saved["decay_steps"] or "average" not in saved else saved["average"]
 
 
 def write_model(weights, tokenizer, folder):
@@ -59,7 +61,7 @@ def write_model(weights, tokenizer, folder):
     folder.mkdir(parents=True, exist_ok=True)
     tensors, dense = {}, {}
     for name, value in weights.items():
-        value = np.ascontiguousarray(value, np.float32)
+        value = np.ascontiguousarray(value.float().numpy())
         if name.startswith("dense."):
             dense[name.replace("dense", "linear")] = value
             continue
@@ -116,7 +118,7 @@ def read_model(folder):
 
 def load_student(path):
     """A Student from a checkpoint (.pt) or an exported folder."""
-    weights = read_model(path) if path.is_dir() else torch.load(path, weights_only=True)["model"]
+    weights = read_model(path) if path.is_dir() else checkpoint_weights(path)
     model = Student(len(weights["embedding.weight"]))
     model.load_state_dict(weights)
     return model.eval()

@@ -1,7 +1,7 @@
 """Stage 4: the training itself, by several processes of one thread that share the parameters.
 
 The learning rate warms up and then stays; a release is a branch that takes it to zero (--decay-steps, from any
-checkpoint, into another folder). So the training never has a planned end: stop it at any time (SIGTERM: it writes a
+checkpoint, into another folder), or simply the running mean of the weights, which every checkpoint holds too. So the training never has a planned end: stop it at any time (SIGTERM: it writes a
 checkpoint and leaves; SIGSTOP and SIGCONT: it waits; SIGKILL: at most --every seconds are lost) and start it again with
 the same command, or continue from somewhere else with --from (a checkpoint, or an exported model folder).
 
@@ -25,6 +25,7 @@ from evaluate import Evaluation, StudentRunner
 from model import JOBS, Student, losses
 
 BETAS, EPSILON, DECAY, CLIP = (0.9, 0.98), 1e-8, 0.01, 1.0
+AVERAGE_EVERY, AVERAGE_KEEP = 8, 0.98      # a running mean over the last 400 steps or so: good weights at any time
 
 
 def flatten(model):
@@ -57,7 +58,7 @@ class Shared:
     """What all workers see."""
 
     def __init__(self, size, workers):
-        self.flat, self.first, self.second = (torch.zeros(size).share_memory_() for _ in range(3))
+        self.flat, self.first, self.second, self.average = (torch.zeros(size).share_memory_() for _ in range(4))
         self.gradients = torch.zeros(workers, size).share_memory_()
         self.squares = torch.zeros(workers, dtype=torch.float64).share_memory_()
         self.parts = torch.zeros(workers, 6 + len(JOBS), dtype=torch.float64).share_memory_()
@@ -123,6 +124,9 @@ def work(rank, args, pieces, shared, barrier):
             group["params"][0].grad.copy_(total[a - begin:b - begin])
         optimiser.step()
         step += 1
+        if step % AVERAGE_EVERY == 0:
+            keep = min(AVERAGE_KEEP, step / (step + 10 * AVERAGE_EVERY))
+            shared.average[begin:end].lerp_(shared.flat[begin:end], 1 - keep)
         if rank == 0:
             now = time.time()
             shared.numbers[0] = step
@@ -154,7 +158,10 @@ def work(rank, args, pieces, shared, barrier):
             os.replace(temporary, stream_file)
         if evaluation and (step - evaluated >= args.evaluate_every or stop):
             evaluated = step
-            runner = StudentRunner(model, evaluation.tokenizer)
+            averaged = Student(pieces)
+            for name, view in names_and_views(averaged, shared.flat if args.decay_steps else shared.average).items():
+                averaged.get_parameter(name).data = view
+            runner = StudentRunner(averaged, evaluation.tokenizer)
             result = dict(step=step, tokens=int(shared.numbers[1]), seconds=int(shared.numbers[2]), time=int(time.time()),
                           rate=rate, **evaluation.quick(runner, args.heads > 0))
             with open(args.run / "evaluations.jsonl", "a", encoding="utf-8") as file:
@@ -182,6 +189,7 @@ def save(args, model, shared, step):
     path = args.run / "checkpoint.pt"
     temporary = args.run / "checkpoint.new"
     torch.save({"model": {n: v.clone() for n, v in names_and_views(model, shared.flat).items()},
+                "average": {n: v.clone() for n, v in names_and_views(model, shared.average).items()},
                 "first": shared.first.clone(), "second": shared.second.clone(), "numbers": shared.numbers.clone(),
                 "decay_from": args.decay_from, "decay_steps": args.decay_steps}, temporary)
     if path.exists():
@@ -200,12 +208,15 @@ def restore(args, model, shared):
         from export import read_model
         for name, value in read_model(origin).items():
             views[name].copy_(value)
+        shared.average.copy_(shared.flat)
         shared.numbers[0] = args.warm_from = args.ramp[1]      # its heads have their jobs already
         log("begins from the exported", origin)
     elif origin:
         saved = torch.load(origin, weights_only=True)
+        averages = names_and_views(model, shared.average)
         for name, value in saved["model"].items():
             views[name].copy_(value)
+            averages[name].copy_(saved.get("average", saved["model"])[name])
         shared.first.copy_(saved["first"])
         shared.second.copy_(saved["second"])
         shared.numbers.copy_(saved["numbers"])
@@ -218,6 +229,7 @@ def restore(args, model, shared):
         for name, value in torch.load(args.work / "words.pt", weights_only=True).items():
             views[name].copy_(value)
         log("begins from the distilled word table")
+        shared.average.copy_(shared.flat)
     args.decay_from = int(shared.numbers[0])
 
 
