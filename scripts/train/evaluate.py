@@ -4,7 +4,9 @@ the two spaces, and how well each supervised head does its job on the treebank's
 A runner gives `vectors(texts)` (normalised) and, for a model with jobs, `attention(list of ids)`: for every text the
 probabilities of the supervised heads, [jobs, T, T].
 """
+import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -73,12 +75,19 @@ class StudentRunner:
 
 
 class TeacherRunner:
-    def __init__(self, folder):
+    """The teacher in float32; its vectors are kept, since every evaluation asks for the same ones."""
+
+    def __init__(self, folder, cache):
         from teacher import Teacher
-        self.teacher = Teacher(folder)
+        self.teacher, self.cache = Teacher(folder), cache
+        cache.mkdir(parents=True, exist_ok=True)
 
     def vectors(self, texts):
-        return self.teacher.vectors(texts, exact=True)
+        path = self.cache / f"{hashlib.sha256(chr(0).join(texts).encode()).hexdigest()[:24]}.npy"
+        if not path.exists():
+            np.save(path.with_suffix(".new.npy"), self.teacher.vectors(texts, exact=True))
+            os.replace(path.with_suffix(".new.npy"), path)
+        return np.load(path)
 
 
 class Evaluation:
@@ -207,7 +216,7 @@ def main():
     cache = args.work / "teacher-scores.json"
     results, teacher = {}, None
     if not args.quick:
-        teacher = TeacherRunner(args.teacher)
+        teacher = TeacherRunner(args.teacher, args.work / "teacher-vectors")
     if args.with_teacher:
         if not cache.exists():
             write_json(cache, evaluation.full(teacher, teacher))
