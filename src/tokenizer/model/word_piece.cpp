@@ -46,6 +46,7 @@ class WordPiece final : public Model {
   std::string_view type() const override { return "WordPiece"; }
   const Vocab& vocab() const override { return vocab_; }
   std::int32_t unk_id() const override { return unk_id_; }
+  std::string_view continuing_prefix() const override { return options_.continuing_subword_prefix; }
 
  private:
   static bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
