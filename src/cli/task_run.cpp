@@ -3,8 +3,23 @@
 #include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
+#include "mha/core/error.hpp"
 
 namespace mha::cli {
+
+namespace {
+
+void require_task(const Model& model, Task task) {
+  std::string held;
+  for (const Task other : model.tasks()) {
+    if (other == task) return;
+    (held += held.empty() ? "" : ", ") += name_of(other);
+  }
+  throw_model("model: " + model.location().name + ": expected a head for " + std::string(name_of(task)) + ", got " +
+              (held.empty() ? "none" : "one for " + held) + "; model info says what a model can do");
+}
+
+}  // namespace
 
 void use_layout(Plan& plan, const ResultLayout& layout) {
   plan.schema.results = layout;
@@ -29,6 +44,7 @@ int run_task(const Options& options, Task task, const MakeReader& make_reader, L
   InputSource source(options, log);
   const auto model = load_model(header, options, log);
   use_model(plan, options, *model);
+  require_task(*model, task);
   const auto head = model->load_head(task);
   const auto reader = make_reader({options, header, *model, plan.work, head->outputs(), log});
   use_layout(plan, reader->layout());
