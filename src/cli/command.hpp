@@ -37,6 +37,7 @@ enum OptionGroup : unsigned {
   kAnswers = 1U << 22,     ///< --stride, --longest
   kTask = 1U << 24,        ///< results of a head
   kOffsets = 1U << 23,     ///< --offsets
+  kResume = 1U << 25,      ///< --resume
 };
 
 /// One command: what help says about it, which options it takes, and what it does.

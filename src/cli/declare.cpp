@@ -291,6 +291,7 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
              [&](const std::string& text) { bench.runs = parse_count("--runs", text, 1); });
   list.value("--quality", "FILE", "rows of score, tab, text, tab, text: rank correlation, and cosine to float32",
              into(bench.quality));
+  list.flag("--attentions", "capture all attention maps in each forward pass", [&] { bench.attentions = true; });
 }
 
 void declare_convert(OptionList& list, ModelOptions& model) {
@@ -398,6 +399,10 @@ OptionList command_options(const Command& command, Options& options) {
   if (command.has(kParts)) declare_parts(list, options.output);
   if (command.has(kOffsets)) declare_offsets(list, options.output);
   if (command.has(kOutput)) declare_output(list, command, options.output);
+  if (command.has(kResume)) {
+    list.flag("--resume", "go on where an earlier run of the same command stopped; needs --format jsonl and --output FILE",
+              [&] { options.output.resume = true; });
+  }
   return list;
 }
 
@@ -437,6 +442,13 @@ void check_options(const Options& options) {
     const std::string name(options.command->name);
     throw_usage(name + ": expected TEXT, --input FILE or a pipe on standard input, got a terminal\nUsage: mha-cli " +
                 name + " [OPTION]… TEXT…; see 'mha-cli " + name + " --help'");
+  }
+  if (options.output.resume && (options.output.file.empty() || options.output.file == "-")) {
+    throw_usage("--resume: expected --output FILE with it, got none");
+  }
+  const Format format = options.output.format == Format::automatic ? options.command->formats[0] : options.output.format;
+  if (options.output.resume && format != Format::jsonl) {
+    throw_usage("--resume: expected --format jsonl, got " + std::string(format_name(format)));
   }
   const bool rows_only = options.output.format == Format::npy || options.output.format == Format::npz ||
                          options.output.format == Format::raw || options.output.format == Format::ids;

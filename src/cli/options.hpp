@@ -90,6 +90,7 @@ struct OutputOptions {
   OffsetUnit offsets = OffsetUnit::code_points;
   std::optional<int> digits;
   std::string file;  ///< empty or "-": stdout
+  bool resume = false;
 };
 
 struct TokenizeOptions {
@@ -118,6 +119,7 @@ struct BenchOptions {
   std::size_t tokens = 0;
   std::size_t runs = 0;  ///< 0: as many as fit a second
   std::string quality;
+  bool attentions = false;
 };
 
 /// `heads`, `explain` and `compare`.

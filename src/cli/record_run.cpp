@@ -6,6 +6,7 @@
 #include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
+#include "cli/resume.hpp"
 #include "cli/source.hpp"
 #include "mha/core/error.hpp"
 
@@ -113,7 +114,9 @@ int OutputSink::finish() {
 }
 
 std::unique_ptr<OutputStream> open_output(const Options& options) {
-  return std::make_unique<OutputStream>(options.output.file.empty() ? "-" : options.output.file);
+  return std::make_unique<OutputStream>(options.output.file.empty() ? "-" : options.output.file,
+                                        options.output.resume ? OutputStream::Unfinished::keep
+                                                              : OutputStream::Unfinished::remove);
 }
 
 bool stops_at_bad(const Options& options) {
@@ -140,11 +143,16 @@ int run_records(const Options& options, const ModelWork& work, InputSource& sour
 }
 
 int run_encoding(const Options& options, RecordKind kind, Log& log) {
+  if (is_finished(options.output)) {
+    log.warning(options.output.file + ": is there already; nothing to resume");
+    return 0;
+  }
   const ModelLocation location = choose_model(options);
   const ModelHeader header = read_model_header(location, load_options(options));
   Plan plan = plan_encoding(options, kind, header);
   const auto out = open_output(options);
   InputSource source(options, log);
+  if (options.output.resume) source.begin_at(resume_records(*out));
   const auto model = load_model(header, options, log);
   use_model(plan, options, *model);
   OutputSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);

@@ -46,7 +46,7 @@ bool InputSource::read() {
       end_ = true;
       return false;
     }
-  } while (input_.index % options_.shards != options_.shard);
+  } while (!wanted(input_.index));
   return true;
 }
 
@@ -55,7 +55,7 @@ bool InputSource::ready() {
     if (!reader_.next(input_)) {
       end_ = true;
     } else {
-      waiting_ = input_.index % options_.shards == options_.shard;
+      waiting_ = wanted(input_.index);
     }
   }
   return waiting_ || end_;

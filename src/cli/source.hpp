@@ -20,6 +20,9 @@ class InputSource : public RecordSource {
   /// read but a terminal.
   InputSource(const Options& options, Log& log);
 
+  /// Leaves out all inputs before `index`; call before the first `next`.
+  void begin_at(std::size_t index) { first_ = index; }
+
   bool next(Record& record) override;
   bool ready() override;
 
@@ -28,11 +31,13 @@ class InputSource : public RecordSource {
 
  private:
   bool read();
+  bool wanted(std::size_t index) const { return index >= first_ && index % options_.shards == options_.shard; }
 
   const InputOptions& options_;
   Log& log_;
   TextReader reader_;
   InputRecord input_;
+  std::size_t first_ = 0;
   bool waiting_ = false;  // `input_` holds a record that was read to answer `ready`
   bool end_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,6 +41,10 @@ std::optional<int> open_descriptor(const fs::path& path) {
   return std::nullopt;
 }
 
+[[noreturn]] void refuse_partial(const std::string& name) {
+  throw_usage("--resume: expected an --output that is a file, got " + name);
+}
+
 std::string random_name() {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
@@ -50,12 +55,15 @@ std::string random_name() {
 
 }  // namespace
 
-OutputStream::OutputStream(const fs::path& path) : name_(path == "-" ? "standard output" : path_text(path)) {
+OutputStream::OutputStream(const fs::path& path, Unfinished unfinished)
+    : name_(path == "-" ? "standard output" : path_text(path)) {
   buffer_.reserve(kBufferBytes);
   if (path.empty() || path.native().find('\0') != std::string::npos) {
     throw_output("output: expected a file name, got \"" + name_ + "\"");
   }
+  const bool keep = unfinished == Unfinished::keep;
   if (const std::optional<int> number = open_descriptor(path)) {
+    if (keep) refuse_partial(name_);
     use(*number, false);
     return;
   }
@@ -63,6 +71,7 @@ OutputStream::OutputStream(const fs::path& path) : name_(path == "-" ? "standard
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) throw_output(name_ + ": expected a file to write, got a folder");
     if (!S_ISREG(status.st_mode)) {
+      if (keep) refuse_partial(name_);
       open_direct(path);
       return;
     }
@@ -70,7 +79,8 @@ OutputStream::OutputStream(const fs::path& path) : name_(path == "-" ? "standard
   } else if (errno != ENOENT) {
     fail("cannot be written", errno);
   }
-  open_file(path);
+  resolve(path);
+  keep ? open_partial() : open_temporary();
 }
 
 OutputStream::~OutputStream() { discard(); }
@@ -92,7 +102,7 @@ void OutputStream::open_direct(const fs::path& path) {
   use(descriptor, true);
 }
 
-void OutputStream::open_file(const fs::path& path) {
+void OutputStream::resolve(const fs::path& path) {
   target_ = path;
   std::error_code error;
   for (int links = 0; fs::is_symlink(fs::symlink_status(target_, error)); ++links) {
@@ -102,6 +112,9 @@ void OutputStream::open_file(const fs::path& path) {
     target_ = next.is_absolute() ? next : target_.parent_path() / next;
   }
   if (!target_.has_filename()) throw_output(name_ + ": expected a file to write, got a folder");
+}
+
+void OutputStream::open_temporary() {
   const fs::path temporary = target_.parent_path() / random_name();
   add_unfinished_output(temporary);
   const int descriptor = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -112,6 +125,31 @@ void OutputStream::open_file(const fs::path& path) {
   }
   temporary_ = temporary;
   use(descriptor, true);
+}
+
+void OutputStream::open_partial() {
+  fs::path partial = target_;
+  partial += ".partial";
+  const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  if (descriptor < 0) throw_output(path_text(partial) + ": cannot be opened for writing: " + system_error_text(errno));
+  owned_ = true;
+  descriptor_ = descriptor;
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw_output(path_text(partial) + ": expected a regular file");
+  }
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    throw_output(path_text(partial) + ": another process is writing it; wait for its end");
+  }
+  temporary_ = partial_ = partial;
+  keep_first(static_cast<std::uint64_t>(status.st_size));
+}
+
+void OutputStream::keep_first(std::uint64_t bytes) {
+  if (partial_.empty() || position_ > 0) throw_internal(name_ + ": nothing to cut there");
+  const auto end = static_cast<off_t>(bytes);
+  if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) != end) fail("cannot be written", errno);
+  use(descriptor_, true);
 }
 
 void OutputStream::write(std::string_view bytes) {
@@ -184,7 +222,7 @@ void OutputStream::discard() noexcept {
   if (owned_ && descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
   if (temporary_.empty()) return;
-  ::unlink(temporary_.c_str());
+  if (partial_.empty()) ::unlink(temporary_.c_str());
   remove_from_unfinished_outputs(temporary_);
   temporary_.clear();
 }

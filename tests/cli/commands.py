@@ -140,6 +140,63 @@ class Streaming(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
 
 
+class Resuming(unittest.TestCase):
+    """`--resume` ends in the file that an undisturbed run writes, wherever the earlier run was cut."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = os.path.join(self.folder.name, "out.jsonl")
+        self.texts = text_of(lines(60))
+
+    def resume(self, *arguments, check=0):
+        return run(*arguments, "-o", self.file, "--resume", stdin=self.texts, check=check)
+
+    def expect_from(self, partial, *arguments):
+        whole = run(*arguments, stdin=self.texts, check=0).stdout
+        with open(self.file + ".partial", "wb") as file:
+            file.write(partial(whole))
+        self.resume(*arguments)
+        with open(self.file, "rb") as file:
+            self.assertEqual(file.read(), whole)
+        self.assertFalse(os.path.exists(self.file + ".partial"))
+        os.unlink(self.file)
+
+    def test_cut_anywhere(self):
+        for cut in (0, 1, 7, 5000, -1, -2):
+            self.expect_from(lambda whole: whole[:cut], "embed")
+        self.expect_from(lambda whole: whole, "embed", "--shard", "2/3")
+        self.expect_from(lambda whole: whole[:20000], "attention", "--format", "jsonl")
+
+    def test_killed_run_leaves_its_part(self):
+        program = subprocess.Popen([MHA, "embed", "-o", self.file, "--resume"], stdin=subprocess.PIPE)
+        program.stdin.write(self.texts[:-20])
+        program.stdin.flush()
+        deadline = time.time() + 20
+        while time.time() < deadline and not (os.path.exists(self.file + ".partial") and os.path.getsize(self.file + ".partial")):
+            time.sleep(0.01)
+        other = self.resume("embed", check=1)
+        self.assertIn(b"another process", other.stderr)
+        program.kill()
+        program.wait()
+        program.stdin.close()
+        self.assertGreater(os.path.getsize(self.file + ".partial"), 0)
+        self.assertFalse(os.path.exists(self.file))
+        self.resume("embed")
+        with open(self.file, "rb") as file:
+            self.assertEqual(file.read(), run("embed", stdin=self.texts, check=0).stdout)
+        self.assertIn(b"nothing to resume", self.resume("embed").stderr)
+
+    def test_something_else_is_not_continued(self):
+        with open(self.file + ".partial", "w") as file:
+            file.write("{}\n")
+        self.assertIn(b"out.jsonl.partial", self.resume("embed", check=1).stderr)
+        with open(self.file + ".partial") as file:
+            self.assertEqual(file.read(), "{}\n")
+        self.resume("embed", "--format", "csv", check=2)
+        run("embed", "--resume", "x", check=2)
+
+
 class Errors(unittest.TestCase):
     BAD = b"she\n\xff\nleader\n"
 

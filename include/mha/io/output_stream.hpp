@@ -22,6 +22,9 @@ class ReaderGone : public Error {
 /// the temporary file is removed and what stood there stays. The new file's mode follows the umask. A symbolic link
 /// keeps pointing where it did: its target is replaced. Pipes, devices and `/dev/fd/N` are written directly.
 ///
+/// Where a run shall be continued by a later one, the unfinished file is `<file>.partial` instead: it stays when there is
+/// no commit, and the next stream for the same path goes on behind what it holds. One process at a time may write it.
+///
 /// Bytes are buffered until `flush` or until the buffer is full. Offsets count bytes from the first one written here.
 /// Errors: output, naming the path, as soon as the system tells: at opening (a folder, a missing folder, no
 /// permission), at any write (disk full, closed standard output) and at `commit`; ReaderGone when the reader left
@@ -29,8 +32,10 @@ class ReaderGone : public Error {
 /// Threads: one at a time.
 class OutputStream {
  public:
-  /// Opens at once. `-` is standard output.
-  explicit OutputStream(const std::filesystem::path& path);
+  enum class Unfinished { remove, keep };
+
+  /// Opens at once. `-` is standard output. `keep` needs a regular file: usage error otherwise.
+  explicit OutputStream(const std::filesystem::path& path, Unfinished unfinished = Unfinished::remove);
   ~OutputStream();
   OutputStream(const OutputStream&) = delete;
   OutputStream& operator=(const OutputStream&) = delete;
@@ -40,6 +45,11 @@ class OutputStream {
   void flush();
   /// Flushes and closes; the file gets its name. Nothing can be written afterwards.
   void commit();
+
+  /// What an earlier run left, readable until the first write here; empty unless unfinished files are kept.
+  const std::filesystem::path& partial() const { return partial_; }
+  /// Cuts what an earlier run left to its first `bytes`.
+  void keep_first(std::uint64_t bytes);
 
   /// Bytes written so far, those in the buffer included.
   std::uint64_t position() const { return position_; }
@@ -55,7 +65,9 @@ class OutputStream {
   const std::string& name() const { return name_; }
 
  private:
-  void open_file(const std::filesystem::path& path);
+  void resolve(const std::filesystem::path& path);
+  void open_temporary();
+  void open_partial();
   void open_direct(const std::filesystem::path& path);
   void use(int descriptor, bool owned);
   void write_all(std::string_view bytes);
@@ -65,6 +77,7 @@ class OutputStream {
   std::string name_;
   std::filesystem::path target_;     // what `commit` renames to
   std::filesystem::path temporary_;  // empty: written directly
+  std::filesystem::path partial_;    // `temporary_`, where it outlives us
   std::string buffer_;
   int descriptor_ = -1;
   bool owned_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -96,7 +97,8 @@ double operations(const ModelConfig& config, Shape shape) {
 /// Full-length random ids, cut into micro-batches as the pipeline cuts them.
 class Forward {
  public:
-  Forward(const Model& model, Shape shape, ThreadPool& pool) : encoder_(model.encoder()), pool_(pool) {
+  Forward(const Model& model, Shape shape, const Wanted& wanted, ThreadPool& pool)
+      : encoder_(model.encoder()), pool_(pool), wanted_(wanted) {
     std::mt19937 random(1);
     const std::size_t vocabulary = encoder_.config().vocab_size;
     for (std::size_t i = 0; i < shape.batch * shape.tokens; ++i)
@@ -113,6 +115,7 @@ class Forward {
     alone_ = pieces_.size() * 2 <= threads;
     Executor* const executor = alone_ && threads > 1 ? &pool : nullptr;
     for (std::size_t i = 0; i < pieces_.size(); ++i) workspaces_.emplace_back(executor);
+    captured_.resize(pieces_.size());
   }
 
   void run() {
@@ -132,7 +135,7 @@ class Forward {
   void forward(std::size_t i) {
     const Piece& piece = pieces_[i];
     const std::span<const std::int32_t> ids(ids_.data() + piece.begin, piece.row_begin.back());
-    encoder_.forward({ids, {}, piece.row_begin}, workspaces_[i], {}, nullptr);
+    encoder_.forward({ids, {}, piece.row_begin}, workspaces_[i], wanted_, &captured_[i]);
   }
 
   const Encoder& encoder_;
@@ -140,11 +143,13 @@ class Forward {
   std::vector<std::int32_t> ids_;
   std::vector<Piece> pieces_;
   std::vector<Workspace> workspaces_;
+  const Wanted& wanted_;
+  std::vector<Captured> captured_;
   bool alone_ = false;
 };
 
-Point measure(const Model& model, Shape shape, std::size_t runs, ThreadPool& pool) {
-  Forward forward(model, shape, pool);
+Point measure(const Model& model, Shape shape, const Wanted& wanted, std::size_t runs, ThreadPool& pool) {
+  Forward forward(model, shape, wanted, pool);
   for (std::size_t i = 0; i < kWarmRuns; ++i) forward.run();
   std::vector<double> times;
   const auto begin = Clock::now();
@@ -346,7 +351,8 @@ std::string table_of(const Options& options, const Model& model, const Report& r
   facts.add({"tokenizer", rounded(tokenizer_mb_s, 1) + " MB/s, one thread"});
   facts.add({"peak memory", rounded(rss_mib, 0) + " MiB"});
   facts.append_to(text, columns);
-  text += "\nForward pass, random ids of full length, " + std::to_string(kWarmRuns) + " warm-up runs\n";
+  text += options.bench.attentions ? "\nForward pass with all attention maps" : "\nForward pass";
+  text += ", random ids of full length, " + std::to_string(kWarmRuns) + " warm-up runs\n";
   TextTable table({{"batch", Align::right},
                    {"tokens", Align::right},
                    {"runs", Align::right},
@@ -390,8 +396,13 @@ int run(const Options& options, Log& log) {
   use_model(plan, options, *model);
 
   ThreadPool pool(thread_count(options));
+  Wanted wanted;
+  if (options.bench.attentions) {
+    wanted.attention_layers.resize(model->config().n_layers);
+    std::iota(wanted.attention_layers.begin(), wanted.attention_layers.end(), std::size_t{0});
+  }
   for (const Shape shape : shapes(options, *model)) {
-    report.points.push_back(measure(*model, shape, options.bench.runs, pool));
+    report.points.push_back(measure(*model, shape, wanted, options.bench.runs, pool));
   }
   if (!options.input.files.empty()) report.files = measure_files(options, plan, log);
   report.peak_rss_mib = peak_rss_mib();

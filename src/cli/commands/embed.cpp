@@ -12,7 +12,7 @@ const Command kEmbed{
         "results leave in input order, as soon as they are done.",
     .examples = {"mha-cli embed \"She is a great leader\"", "mha-cli embed -i lines.txt --format npy -o vectors.npy",
                  "tail -f log | mha-cli embed --with text,embedding"},
-    .groups = kModel | kInputs | kTokenizing | kPooling | kAblation | kParts | kOutput,
+    .groups = kModel | kInputs | kTokenizing | kPooling | kAblation | kParts | kOutput | kResume,
     .formats = {Format::jsonl, Format::json, Format::table, Format::csv, Format::tsv, Format::npy, Format::npz,
                 Format::raw},
     .run = [](const Options& options, Log& log) { return run_encoding(options, RecordKind::embed, log); },

@@ -1,0 +1,54 @@
+#include "cli/resume.hpp"
+
+#include <charconv>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "mha/core/error.hpp"
+#include "mha/io/mapped_file.hpp"
+
+namespace mha::cli {
+namespace {
+
+/// Every record begins with its index.
+std::size_t index_of(std::string_view line, const std::filesystem::path& file, std::size_t begin) {
+  constexpr std::string_view kKey = "{\"index\":";
+  std::size_t index = 0;
+  if (line.starts_with(kKey)) {
+    const char* const end = line.data() + line.size();
+    const auto [stop, error] = std::from_chars(line.data() + kKey.size(), end, index);
+    if (error == std::errc() && stop != end && (*stop == ',' || *stop == '}')) return index;
+  }
+  throw_output(path_text(file) + ": byte " + std::to_string(begin) +
+               ": expected a record of an earlier run, got something else; remove the file to begin anew");
+}
+
+}  // namespace
+
+bool is_finished(const OutputOptions& options) {
+  std::error_code error;
+  return options.resume && std::filesystem::is_regular_file(options.file, error) &&
+         !std::filesystem::exists(options.file + ".partial", error);
+}
+
+std::size_t resume_records(OutputStream& out) {
+  const MappedFile file(out.partial(), ErrorKind::output);
+  const std::string_view text = file.text();
+  std::size_t end = text.rfind('\n') + 1;  // a line that was not written whole is none
+  std::size_t index = 0;
+  bool any = false;
+  while (end > 0) {
+    const std::size_t before = end > 1 ? text.rfind('\n', end - 2) : std::string_view::npos;
+    const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    const std::size_t found = index_of(text.substr(begin, end - 1 - begin), out.partial(), begin);
+    if (any && found != index) break;
+    any = true;
+    index = found;
+    end = begin;
+  }
+  out.keep_first(end);
+  return index;
+}
+
+}  // namespace mha::cli

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+
+#include "cli/options.hpp"
+#include "mha/io/output_stream.hpp"
+
+namespace mha::cli {
+
+/// Whether `--resume` finds its file finished: there is nothing to do.
+bool is_finished(const OutputOptions& options);
+
+/// Cuts what an earlier run left in the unfinished file of JSON Lines records behind its last whole input, and returns
+/// the index of the input to go on with. The records of the last input there are made again: it may have had more.
+/// Errors: output, naming the file and the byte, where a line is no record.
+std::size_t resume_records(OutputStream& out);
+
+}  // namespace mha::cli
