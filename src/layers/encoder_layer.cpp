@@ -12,8 +12,9 @@ namespace mha {
 namespace {
 
 std::unique_ptr<PackedLinear> pack(const Backend& backend, Precision precision,
-                                   std::initializer_list<const LinearWeights*> joined) {
-  return backend.pack(std::span<const LinearWeights* const>(joined.begin(), joined.size()), precision);
+                                   std::initializer_list<const LinearWeights*> joined,
+                                   std::span<const float> input_range = {}) {
+  return backend.pack(std::span<const LinearWeights* const>(joined.begin(), joined.size()), precision, input_range);
 }
 
 float score_scale(const ModelConfig& c) {
@@ -35,19 +36,20 @@ EncoderLayer::EncoderLayer(const ModelConfig& config, const LayerWeights& layer,
     : config_(config), layer_(layer), positions_(positions), backend_(backend), precision_(precision) {
   const AttentionWeights& a = layer.attention;
   const FeedForwardWeights& f = layer.feed_forward;
+  if (config.norm && a.norm.gamma.present()) attention_norm_ = Norm(*config.norm, a.norm);
+  if (config.norm && f.norm.gamma.present()) feed_forward_norm_ = Norm(*config.norm, f.norm);
+  pre_norm_ = config.norm && config.norm->order == NormOrder::pre;
   // Scores are what eight bits a row hurt most: where weights are not int8 already, projections of an int8 model keep bf16.
   const bool finer = precision == Precision::int8 && a.query.weight.view.dtype != DType::i8;
   qkv_ = pack(backend, finer ? Precision::bf16 : precision, {&a.query, &a.key, &a.value});
   output_ = pack(backend, precision, {&a.output});
   if (config.feed_forward != ModelConfig::FeedForward::none) {
-    in_ = config.gated() ? pack(backend, precision, {&f.gate, &f.in}) : pack(backend, precision, {&f.in});
+    const std::vector<float> range = (pre_norm_ ? feed_forward_norm_ : attention_norm_).range();
+    in_ = config.gated() ? pack(backend, precision, {&f.gate, &f.in}, range) : pack(backend, precision, {&f.in}, range);
     out_ = pack(backend, precision, {&f.out});
   }
   if (a.position_key.weight.present()) position_key_ = pack(backend, precision, {&a.position_key});
   if (a.position_query.weight.present()) position_query_ = pack(backend, precision, {&a.position_query});
-  if (config.norm && a.norm.gamma.present()) attention_norm_ = Norm(*config.norm, a.norm);
-  if (config.norm && f.norm.gamma.present()) feed_forward_norm_ = Norm(*config.norm, f.norm);
-  pre_norm_ = config.norm && config.norm->order == NormOrder::pre;
 }
 
 EncoderLayer::~EncoderLayer() = default;

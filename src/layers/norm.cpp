@@ -1,6 +1,7 @@
 #include "layers/norm.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "layers/row_blocks.hpp"
 #include "mha/ops/convert.hpp"
@@ -22,6 +23,14 @@ Norm::Norm(const NormConfig& config, const NormWeights& weights)
   row_.gamma = gamma_.data();
   row_.beta = beta_.empty() ? nullptr : beta_.data();
   row_.eps = static_cast<float>(config.eps);
+}
+
+std::vector<float> Norm::range() const {
+  std::vector<float> range(gamma_.size());
+  for (std::size_t c = 0; c < range.size(); ++c) {
+    range[c] = 3 * std::abs(gamma_[c]) + (beta_.empty() ? 0.0F : std::abs(beta_[c]));
+  }
+  return range;
 }
 
 void Norm::apply(ConstMatrix x, Matrix y, Executor* executor) const {

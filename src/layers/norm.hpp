@@ -18,6 +18,8 @@ class Norm {
   bool present() const { return !gamma_.empty(); }
   /// For a linear's tail: nullptr where there is none.
   const RowNorm* row() const { return present() ? &row_ : nullptr; }
+  /// How large each column of the result usually gets: three standard deviations, and beta.
+  std::vector<float> range() const;
   /// y = norm(x), or a copy of x where there is none. y may be x.
   void apply(ConstMatrix x, Matrix y, Executor* executor) const;
 

@@ -91,7 +91,7 @@ double engine_rate(const native::Engine* engine) {
   FloatBuffer x(rows * kDepth);
   std::fill_n(x.data(), rows * kDepth, 0.5F);
   const native::Operand operand{memory.data(), engine->operand_stride(kDepth), codes.data()};
-  engine->convert({x.data(), rows, kDepth}, operand);
+  engine->convert(*packed, {x.data(), rows, kDepth}, operand);
   engine->begin();
   const double rate = best_rate(100, [&] {
     for (std::size_t i = 0; i < kBlocks; ++i) {

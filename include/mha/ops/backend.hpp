@@ -89,7 +89,13 @@ class Backend {
 
   /// Packs weights that share their input, rows joined in order (Q, K and V are one projection). The views must stay
   /// valid as long as the result: what is cheaper to read in place, or to pack when it is first used, is not copied.
-  virtual std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision) const = 0;
+  /// `input_range` [in] says how large each input column usually gets, in any unit, where that is known: int8 shares the
+  /// rounding between inputs and weights by it (Xiao et al. 2022, "SmoothQuant"); others do not look at it.
+  virtual std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
+                                             std::span<const float> input_range) const = 0;
+  std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision) const {
+    return pack(joined, precision, {});
+  }
 
   /// y [N, out] = activation(x [N, in] · Wᵀ + b) + residual.
   virtual void linear(const PackedLinear& weights, ConstMatrix x, Matrix y, const LinearTail& tail,

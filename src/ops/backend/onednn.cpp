@@ -124,7 +124,8 @@ class OnednnBackend final : public Backend {
   std::string description() const override { return description_; }
   bool supports(Precision precision) const override { return precision == Precision::f32; }
 
-  std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision) const override {
+  std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
+                                     std::span<const float>) const override {
     if (!supports(precision)) throw_usage("backend: onednn: it computes in f32 only; use --dtype f32 or --backend native");
     const JoinedWeights source(joined);
     auto linear = std::make_unique<OnednnLinear>(dnnl_);

@@ -61,7 +61,8 @@ class OpenblasBackend final : public Backend {
   std::string description() const override { return description_; }
   bool supports(Precision precision) const override { return precision == Precision::f32; }
 
-  std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision) const override {
+  std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
+                                     std::span<const float>) const override {
     if (!supports(precision)) throw_usage("backend: openblas: it computes in f32 only; use --dtype f32");
     const JoinedWeights source(joined);
     if (std::max(source.in(), source.out()) > static_cast<std::size_t>(std::numeric_limits<blasint>::max())) {

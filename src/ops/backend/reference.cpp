@@ -102,7 +102,8 @@ class ReferenceBackend final : public Backend {
   std::string description() const override { return "reference: plain loops, sums in float64"; }
   bool supports(Precision precision) const override { return precision == Precision::f32; }
 
-  std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision) const override {
+  std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
+                                     std::span<const float>) const override {
     if (!supports(precision)) throw_usage("backend: reference: it computes in f32 only; use --dtype f32");
     const JoinedWeights source(joined);
     auto packed = std::make_unique<ReferenceLinear>();

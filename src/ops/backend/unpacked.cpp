@@ -1,6 +1,7 @@
 #include "ops/backend/unpacked.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -37,7 +38,8 @@ void check_part(const LinearWeights& part, std::size_t in) {
 
 }  // namespace
 
-JoinedWeights::JoinedWeights(std::span<const LinearWeights* const> parts) : parts_(parts.begin(), parts.end()) {
+JoinedWeights::JoinedWeights(std::span<const LinearWeights* const> parts, std::span<const float> input_range)
+    : parts_(parts.begin(), parts.end()), input_range_(input_range) {
   if (parts_.empty()) throw_internal("weights: nothing to pack");
   in_ = parts_.front()->weight.cols();
   for (const LinearWeights* part : parts_) {
@@ -45,6 +47,7 @@ JoinedWeights::JoinedWeights(std::span<const LinearWeights* const> parts) : part
     first_row_.push_back(out_);
     out_ += part->weight.rows();
   }
+  if (!input_range.empty() && input_range.size() != in_) throw_internal("weights: a range for each input column");
 }
 
 const Weight& JoinedWeights::part_of(std::size_t row, std::size_t& inner) const {
@@ -60,12 +63,35 @@ void JoinedWeights::row(std::size_t row, float* out) const {
   row_to_float32(weight.view, weight.scale, inner, out);
 }
 
-float JoinedWeights::codes(std::size_t row, std::int8_t* out) const {
+std::vector<float> JoinedWeights::input_shares() const {
+  const bool has_codes = std::any_of(parts_.begin(), parts_.end(),
+                                     [](const LinearWeights* part) { return part->weight.view.dtype == DType::i8; });
+  if (input_range_.empty() || has_codes) return {};
+  std::vector<float> largest(in_, 0.0F);
+  FloatBuffer values(in_);
+  for (std::size_t r = 0; r < out_; ++r) {
+    row(r, values.data());
+    for (std::size_t c = 0; c < in_; ++c) largest[c] = std::max(largest[c], std::abs(values.data()[c]));
+  }
+  constexpr float kLeast = 1e-5F;
+  std::vector<float> shares(in_);
+  double sum = 0;
+  for (std::size_t c = 0; c < in_; ++c) {
+    shares[c] = std::sqrt(std::max(input_range_[c], kLeast) / std::max(largest[c], kLeast));
+    sum += double{shares[c]};
+  }
+  const auto mean = static_cast<float>(sum / static_cast<double>(in_));
+  for (float& share : shares) share /= mean;
+  return shares;
+}
+
+float JoinedWeights::codes(std::size_t row, std::span<const float> shares, std::int8_t* out) const {
   std::size_t inner = 0;
   const Weight& weight = part_of(row, inner);
   if (weight.view.dtype != DType::i8) {
     FloatBuffer values(in_);
     row_to_float32(weight.view, weight.scale, inner, values.data());
+    for (std::size_t c = 0; c < shares.size(); ++c) values.data()[c] *= shares[c];
     return quantize_row(values.data(), out, in_);
   }
   std::memcpy(out, weight.view.data + inner * in_, in_);

@@ -19,7 +19,7 @@ std::vector<float> sums_of(const native::Engine& engine, const test::LinearCase&
   native::Bytes memory(engine.operand_bytes(padded, packed->in));
   std::vector<native::RowCode> codes(padded);
   const native::Operand operand{memory.data(), engine.operand_stride(packed->in), codes.data()};
-  engine.convert({x.data(), rows, packed->in}, operand);
+  engine.convert(*packed, {x.data(), rows, packed->in}, operand);
   native::Bytes expanded(std::max<std::size_t>(64, engine.expanded_bytes(packed->steps)));
   const std::size_t stride = packed->panels * engine.panel();
   std::vector<float> sums(padded * stride);

@@ -45,6 +45,7 @@ struct Packed final : PackedLinear {
   std::vector<float> bias;     // [panels · panel], zero beyond `out`
   std::vector<float> scale;    // int8: a step a column
   std::vector<std::int32_t> sum;  // int8: Σ codes of a column
+  std::vector<float> input_scale;  // int8: what input columns are multiplied by first, [in]; empty: nothing
 
   const std::byte* panel(std::size_t index) const { return data.data() + index * panel_bytes; }
 };
@@ -107,8 +108,8 @@ class Engine {
   /// Bytes of an operand, and its stride: from row to row, or from block to block where blocks are tiled.
   virtual std::size_t operand_bytes(std::size_t rows, std::size_t cols) const = 0;
   virtual std::size_t operand_stride(std::size_t cols) const = 0;
-  /// Input rows [0, x.rows) into the operand; columns beyond x.cols up to whole steps become zero.
-  virtual void convert(ConstMatrix x, const Operand& operand) const = 0;
+  /// Input rows [0, x.rows) of `weights` into the operand; columns beyond x.cols up to whole steps become zero.
+  virtual void convert(const Packed& weights, ConstMatrix x, const Operand& operand) const = 0;
 
   /// Brackets work on one thread (tile registers).
   virtual void begin() const {}

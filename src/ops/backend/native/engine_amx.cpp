@@ -296,8 +296,9 @@ void DotCodesBlock(const std::byte* rows, const native::RowCode* row_codes, cons
 }
 
 /// Rows as codes 0…255 of one step and zero a row, into tiles of 16 rows × 64 columns. The range of a row reaches from its
-/// least value to its largest, 0 included: after GELU nearly all of it is on one side.
-void ConvertCodes(ConstMatrix x, const native::Operand& operand, std::size_t cols) {
+/// least value to its largest, 0 included: after GELU nearly all of it is on one side. Scaled: columns times `scale` first.
+template <bool Scaled>
+void ConvertCodes(ConstMatrix x, const float* scale, const native::Operand& operand, std::size_t cols) {
   constexpr std::size_t kLanes = 16;
   constexpr float kLargestCode = 255.0F;
   // Below this the inverse of the step is infinite, and the row is zero for any purpose.
@@ -307,7 +308,8 @@ void ConvertCodes(ConstMatrix x, const native::Operand& operand, std::size_t col
     const auto load = [&](std::size_t c) {
       const std::size_t left = x.cols > c ? x.cols - c : 0;
       const auto mask = static_cast<__mmask16>(left >= kLanes ? 0xFFFFU : (1U << left) - 1U);
-      return _mm512_maskz_loadu_ps(mask, from + c);
+      const __m512 value = _mm512_maskz_loadu_ps(mask, from + c);
+      return Scaled ? _mm512_mul_ps(value, _mm512_maskz_loadu_ps(mask, scale + c)) : value;
     };
     __m512 least = _mm512_setzero_ps();
     __m512 largest = _mm512_setzero_ps();
@@ -402,7 +404,7 @@ class TileEngine : public Engine {
     return packed;
   }
 
-  void convert(ConstMatrix x, const Operand& operand) const override {
+  void convert(const Packed&, ConstMatrix x, const Operand& operand) const override {
     amx::ConvertRows<Parts>(x, operand, (x.cols + step() - 1) / step() * step());
   }
   void begin() const override { amx::BeginTiles(); }
@@ -513,10 +515,12 @@ class CodeEngine final : public Engine {
     packed->sum.resize(packed->panels * amx::kPanel, 0);
     const std::size_t depth = packed->steps * step();
     std::vector<std::int8_t> codes(amx::kTileRows * depth);
+    const std::vector<float> shares = weights.input_shares();
+    for (const float share : shares) packed->input_scale.push_back(1.0F / share);
     for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
       std::fill(codes.begin(), codes.end(), std::int8_t{0});
       for (std::size_t n = 0; n < amx::kTileRows && column + n < weights.out(); ++n) {
-        packed->scale[column + n] = weights.codes(column + n, codes.data() + n * depth);
+        packed->scale[column + n] = weights.codes(column + n, shares, codes.data() + n * depth);
       }
       std::byte* to =
           packed->data.data() + column / amx::kPanel * packed->panel_bytes + column / amx::kTileRows % 2 * amx::kTileBytes;
@@ -531,8 +535,10 @@ class CodeEngine final : public Engine {
     return packed;
   }
 
-  void convert(ConstMatrix x, const Operand& operand) const override {
-    amx::ConvertCodes(x, operand, (x.cols + step() - 1) / step() * step());
+  void convert(const Packed& weights, ConstMatrix x, const Operand& operand) const override {
+    const std::size_t cols = (x.cols + step() - 1) / step() * step();
+    if (weights.input_scale.empty()) return amx::ConvertCodes<false>(x, nullptr, operand, cols);
+    amx::ConvertCodes<true>(x, weights.input_scale.data(), operand, cols);
   }
   void begin() const override {
     if (Tiles) amx::BeginTiles();

@@ -137,7 +137,7 @@ class FloatEngine final : public Engine {
     return packed;
   }
 
-  void convert(ConstMatrix x, const Operand& operand) const override {
+  void convert(const Packed&, ConstMatrix x, const Operand& operand) const override {
     for (std::size_t r = 0; r < x.rows; ++r) {
       auto* to = reinterpret_cast<float*>(operand.data + r * operand.stride);
       std::memcpy(to, x.row(r), x.cols * sizeof(float));

@@ -142,7 +142,7 @@ void multiply_rows(const Engine& engine, const Packed& weights, ConstMatrix x, M
   const std::size_t block = engine.row_block();
   const std::size_t blocks = (x.rows + block - 1) / block;
   const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
-  engine.convert(x, operand);
+  engine.convert(weights, x, operand);
   mine.expanded.reserve(engine.expanded_bytes(weights.steps));
   mine.sums.reserve(2 * block * width);
   const Session session(engine);
@@ -185,7 +185,7 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
   const std::size_t sums_stride = out.panels * width;
   const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
   const Operand hidden = operand_in(mine.hidden, mine.codes, engine, x.rows, chunk_panels * width);
-  engine.convert(x, operand);
+  engine.convert(in, x, operand);
   mine.expanded.reserve(std::max(engine.expanded_bytes(in.steps), engine.expanded_bytes(out.steps)));
   mine.sums.reserve(2 * block * width + (whole ? 0 : padded_rows * sums_stride));
   float* second_sums = mine.sums.data() + 2 * block * width;
@@ -303,8 +303,9 @@ class NativeBackend final : public Backend {
     return native::engine_bf16x6() != nullptr ? Precision::bf16x6 : Precision::f32;
   }
 
-  std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision) const override {
-    return engine_of(precision).pack(JoinedWeights(joined));
+  std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
+                                     std::span<const float> input_range) const override {
+    return engine_of(precision).pack(JoinedWeights(joined, input_range));
   }
 
   void linear(const PackedLinear& weights, ConstMatrix x, Matrix y, const LinearTail& tail,

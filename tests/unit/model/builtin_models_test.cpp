@@ -1,0 +1,20 @@
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "mha/io/mapped_file.hpp"
+#include "model/builtin_models.hpp"
+
+TEST_CASE("the models inside the binary are the files of models/, byte for byte") {
+  namespace fs = std::filesystem;
+  for (const std::string& name : mha::builtin_model_names()) {
+    const auto files = mha::builtin_model_files(name);
+    REQUIRE(files != nullptr);
+    const fs::path folder = fs::path(MHA_SOURCE_DIR) / "models" / name;
+    for (const auto& entry : files->list()) {
+      CAPTURE(name, entry.name);
+      const mha::MappedFile file(folder / entry.name);
+      CHECK(file.text() == files->open(entry.name).text());
+    }
+  }
+}
