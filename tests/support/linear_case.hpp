@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "mha/ops/backend.hpp"
+#include "mha/ops/convert.hpp"
 #include "support/random.hpp"
 
 namespace mha::test {
@@ -17,6 +19,8 @@ inline TensorView view_of(const std::vector<float>& values, std::vector<std::siz
 struct LinearCase {
   std::vector<float> weight;
   std::vector<float> bias;
+  std::vector<std::int8_t> codes;  // after to_codes
+  std::vector<float> steps;
   LinearWeights weights;
 
   LinearCase(std::size_t in, std::size_t out, unsigned seed)
@@ -28,6 +32,18 @@ struct LinearCase {
   }
   LinearCase(const LinearCase&) = delete;
   LinearCase& operator=(const LinearCase&) = delete;
+
+  /// The weights as int8 files have them.
+  void to_codes() {
+    const std::size_t out = bias.size();
+    const std::size_t in = weight.size() / out;
+    codes.resize(weight.size());
+    for (std::size_t row = 0; row < out; ++row) {
+      steps.push_back(quantize_row(weight.data() + row * in, codes.data() + row * in, in));
+    }
+    weights.weight.view = {DType::i8, {out, in}, reinterpret_cast<const std::byte*>(codes.data())};
+    weights.weight.scale = view_of(steps, {out});
+  }
 
   std::unique_ptr<PackedLinear> pack(const Backend& backend, Precision precision) const {
     const LinearWeights* parts[] = {&weights};

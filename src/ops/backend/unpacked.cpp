@@ -36,6 +36,8 @@ void check_part(const LinearWeights& part, std::size_t in) {
   }
 }
 
+bool has_codes_of_its_own(const LinearWeights* part) { return part->weight.view.dtype == DType::i8; }
+
 }  // namespace
 
 JoinedWeights::JoinedWeights(std::span<const LinearWeights* const> parts, std::span<const float> input_range)
@@ -63,9 +65,10 @@ void JoinedWeights::row(std::size_t row, float* out) const {
   row_to_float32(weight.view, weight.scale, inner, out);
 }
 
+bool JoinedWeights::are_codes() const { return std::all_of(parts_.begin(), parts_.end(), has_codes_of_its_own); }
+
 std::vector<float> JoinedWeights::input_shares() const {
-  const bool has_codes = std::any_of(parts_.begin(), parts_.end(),
-                                     [](const LinearWeights* part) { return part->weight.view.dtype == DType::i8; });
+  const bool has_codes = std::any_of(parts_.begin(), parts_.end(), has_codes_of_its_own);
   if (input_range_.empty() || has_codes) return {};
   std::vector<float> largest(in_, 0.0F);
   FloatBuffer values(in_);

@@ -18,6 +18,8 @@ class JoinedWeights {
 
   std::size_t in() const { return in_; }
   std::size_t out() const { return out_; }
+  /// Whether every row is codes of one step in its file.
+  bool are_codes() const;
   /// Row `row` as float32 into out[0, in).
   void row(std::size_t row, float* out) const;
   /// What columns of the weights are multiplied by, and input columns divided by, so that both lose alike when they are

@@ -142,7 +142,7 @@ TEST_CASE("I8 weights are multiplied as the codes they are") {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 40 == 0 ? 255.0F : static_cast<float>((i % 40 - 1) % 11);
   for (const std::string& name : backend_names()) {
     const Backend& backend = backend_named(name);
-    for (const Precision precision : {Precision::f32, Precision::bf16x6, Precision::int8}) {
+    for (const Precision precision : {Precision::f32, Precision::bf16, Precision::bf16x3, Precision::bf16x6, Precision::int8}) {
       if (!backend.supports(precision)) continue;
       CAPTURE(name, static_cast<int>(precision));
       std::vector<float> y(3 * 70);
@@ -161,9 +161,13 @@ TEST_CASE("I8 weights are multiplied as the codes they are") {
 TEST_CASE("a row has the same bits in every batch, at every place and with any number of threads") {
   const Backend& backend = backend_named("auto");
   const std::size_t width = 100;
-  const std::size_t hidden = 130;
-  const test::LinearCase in(width, hidden, 71);
-  const test::LinearCase out(hidden, width, 72);
+  const std::size_t hidden = 1100;  // so many that large batches go through the feed-forward in chunks of it
+  test::LinearCase in(width, hidden, 71);
+  test::LinearCase out(hidden, width, 72);
+  if (GENERATE(false, true)) {
+    in.to_codes();
+    out.to_codes();
+  }
   const std::size_t rows = 700;
   const std::vector<float> x = test::normals(rows * width, 73);
   const std::vector<float> gamma = test::normals(width, 74);

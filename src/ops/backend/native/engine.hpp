@@ -36,7 +36,10 @@ class Bytes {
 
 /// Weights as panels of `panel` output columns, each panel whole over the depth: [panels][steps][…], where one step is
 /// `step` input columns. What lies inside is the engine's.
+class Engine;
+
 struct Packed final : PackedLinear {
+  const Engine* engine = nullptr;  // that packed it
   Precision precision = Precision::f32;
   std::size_t panel_bytes = 0;
   std::size_t panels = 0;
@@ -45,6 +48,7 @@ struct Packed final : PackedLinear {
   std::vector<float> bias;     // [panels · panel], zero beyond `out`
   std::vector<float> scale;    // int8: a step a column
   std::vector<std::int32_t> sum;  // int8: Σ codes of a column
+  std::vector<float> column_scale;  // what sums are multiplied by in the tail, [panels · panel]; empty: nothing
   std::vector<float> input_scale;  // int8: what input columns are multiplied by first, [in]; empty: nothing
 
   const std::byte* panel(std::size_t index) const { return data.data() + index * panel_bytes; }
@@ -71,7 +75,8 @@ struct Ahead {
 
 /// What is done with a block of finished sums.
 struct BlockTail {
-  const float* bias = nullptr;  // of the block's first column
+  const float* bias = nullptr;   // of the block's first column
+  const float* scale = nullptr;  // of sums, before the bias; nullptr: none
   Activation activation = Activation::none;
   bool coarse = false;  // the activation may be as coarse as operands are that are rounded next
   const float* residual = nullptr;
@@ -155,6 +160,9 @@ void finish_block(const float* sums, std::size_t stride, std::size_t rows, std::
 
 /// Engines by instruction; nullptr where this CPU has it not.
 const Engine* engine_bf16_amx();
+const Engine* engine_codes_bf16();          // these three: weights that are int8 already, inputs of one, two, three parts
+const Engine* engine_codes_bf16x3();
+const Engine* engine_codes_bf16x6();
 const Engine* engine_bf16_pairs();          // AVX512_BF16
 const Engine* engine_bf16_by_conversion();  // any CPU, at the speed of float32
 const Engine* engine_int8_amx();

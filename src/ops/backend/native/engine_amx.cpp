@@ -37,7 +37,7 @@ void FinishToParts(const float* sums, std::size_t stride, std::size_t rows, std:
 
 /// A full block of sums while the full block before is finished, a few rows after each step: a tail that waited for the tiles
 /// would leave both idle in turns.
-template <std::size_t Parts>
+template <std::size_t Parts, std::size_t WeightParts = Parts>
 void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
                        std::size_t sums_stride, native::Ahead ahead, const native::Finish& before) {
   constexpr std::size_t kGroups = kBlock / 2;
@@ -50,12 +50,11 @@ void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::siz
     // Two rows of two vectors.
     const auto finish_group = [&](std::size_t group) {
       const std::size_t row = 2 * group;
-      const V32 left = hn::LoadU(d, tail.bias);
-      const V32 right = hn::LoadU(d, tail.bias + kTileRows);
       const float* from = before.sums + row * before.stride;
       const float* below = from + before.stride;
-      Wide x{{hn::Add(hn::LoadU(d, from), left), hn::Add(hn::LoadU(d, from + kTileRows), right),
-              hn::Add(hn::LoadU(d, below), left), hn::Add(hn::LoadU(d, below + kTileRows), right)}};
+      const auto load = [&](const float* at) { return hn::LoadU(d, at); };
+      Wide x{{WithBias(tail, from, 0, load), WithBias(tail, from, kTileRows, load), WithBias(tail, below, 0, load),
+              WithBias(tail, below, kTileRows, load)}};
       x = function(WideF32(), x);
       if (before.y == nullptr) {
         std::byte* to = parts + row * kTileRow;
@@ -77,7 +76,7 @@ void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::siz
       hn::StoreU(x.v[2], d, to + before.y_stride);
       hn::StoreU(x.v[3], d, to + before.y_stride + kTileRows);
     };
-    MultiplyTiles<Parts, true>(rows, weights, steps, sums, sums_stride, false, ahead, [&](std::size_t) {
+    MultiplyTiles<Parts, WeightParts, true>(rows, weights, steps, sums, sums_stride, false, ahead, [&](std::size_t) {
       for (std::size_t i = 0; i < share && done < kGroups; ++i) finish_group(done++);
     });
   });
@@ -186,6 +185,35 @@ void PackCodes(const std::int8_t* rows, std::size_t depth, std::byte* to) {
     for (std::size_t n = 0; n < kTileRows; ++n) quads[n] = _mm512_loadu_si512(rows + n * depth + k);
     Transpose16(quads);
     for (std::size_t n = 0; n < kTileRows; ++n) _mm512_store_si512(to + n * kTileRow, quads[n]);
+  }
+}
+
+/// Codes of one panel for bfloat16 tiles: a step is [2 tiles][16 pairs of input columns][16 outputs][2], a byte each.
+constexpr std::size_t kCodeStepBytes = kTileBytes;
+
+/// Codes of 16 outputs, `depth` each (a multiple of 32), into their column of tiles.
+void PackCodePairs(const std::int8_t* rows, std::size_t depth, std::byte* to) {
+  constexpr std::size_t kStep = 2 * kTileRows;
+  for (std::size_t k = 0; k < depth; k += kStep, to += kCodeStepBytes) {
+    __m512i pairs[kTileRows];
+    for (std::size_t n = 0; n < kTileRows; ++n) {
+      pairs[n] = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows + n * depth + k)));
+    }
+    Transpose16(pairs);
+    for (std::size_t r = 0; r < kTileRows; ++r) {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + r * kTileRow / 2), _mm512_cvtepi32_epi16(pairs[r]));
+    }
+  }
+}
+
+/// Codes as bfloat16, which holds them whole.
+void ExpandCodes(const std::byte* stored, std::size_t steps, std::byte* unfolded) {
+  for (std::size_t at = 0; at < steps * kCodeStepBytes; at += kTileRow / 2, unfolded += kTileRow) {
+    const auto load = [&](std::size_t half) {
+      const __m128i codes = _mm_load_si128(reinterpret_cast<const __m128i*>(stored + at + half * sizeof(__m128i)));
+      return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(codes));
+    };
+    _mm512_store_si512(unfolded, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(load(1), load(0))));
   }
 }
 
@@ -461,6 +489,70 @@ class TileEngine : public Engine {
   static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
 };
 
+/// bfloat16 tiles for weights that are codes with a step a row: the codes are multiplied, exact in bfloat16, and the tail
+/// multiplies by the steps. Three products do what six do for other weights, from a quarter of the memory.
+template <std::size_t Parts>
+class CodeTileEngine final : public TileEngine<Parts> {
+ public:
+  std::size_t step_bytes(std::size_t steps) const override { return steps * amx::kCodeStepBytes; }
+
+  std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
+    auto packed = std::make_unique<Packed>();
+    packed->in = weights.in();
+    packed->out = weights.out();
+    packed->precision = Parts == 1 ? Precision::bf16 : Parts == 2 ? Precision::bf16x3 : Precision::bf16x6;
+    packed->panels = (weights.out() + amx::kPanel - 1) / amx::kPanel;
+    packed->steps = (weights.in() + this->step() - 1) / this->step();
+    packed->panel_bytes = packed->steps * amx::kCodeStepBytes;
+    packed->data = Bytes(packed->panels * packed->panel_bytes);
+    packed->column_scale.resize(packed->panels * amx::kPanel, 0.0F);
+    const std::size_t depth = packed->steps * this->step();
+    std::vector<std::int8_t> codes(amx::kTileRows * depth);
+    for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
+      std::fill(codes.begin(), codes.end(), std::int8_t{0});
+      for (std::size_t n = 0; n < amx::kTileRows && column + n < weights.out(); ++n) {
+        packed->column_scale[column + n] = weights.codes(column + n, {}, codes.data() + n * depth);
+      }
+      amx::PackCodePairs(codes.data(), depth, packed->data.data() + column / amx::kPanel * packed->panel_bytes +
+                                                  column / amx::kTileRows % 2 * amx::kCodeStepBytes / 2);
+    }
+    packed->bias = weights.bias();
+    packed->bias.resize(packed->panels * amx::kPanel, 0.0F);
+    return packed;
+  }
+
+  std::size_t expanded_bytes(std::size_t steps) const override { return steps * amx::kPartsBytes<1>; }
+  void expand(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+              std::byte* scratch) const override {
+    amx::ExpandCodes(weights.panel(panel_index) + step_bytes(first), last - first, scratch);
+  }
+
+  void multiply(const Packed&, std::size_t, std::size_t first, std::size_t last, const std::byte* expanded,
+                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
+                bool accumulate, Ahead ahead) const override {
+    amx::MultiplyBlock<Parts, 1>(operand.data + row / amx::kBlock * operand.stride, expanded, last - first, sums,
+                                 stride * sizeof(float), accumulate, rows, ahead);
+  }
+
+  void multiply_and_finish(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+                           const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
+                           std::size_t stride, Ahead ahead, const Finish* before) const override {
+    const bool full = before != nullptr && before->rows == amx::kBlock && before->cols == amx::kPanel;
+    if (!full || rows <= amx::kTileRows) {
+      return Engine::multiply_and_finish(weights, panel_index, first, last, expanded, operand, row, rows, sums, stride, ahead,
+                                         before);
+    }
+    amx::MultiplyAndFinish<Parts, 1>(operand.data + row / amx::kBlock * operand.stride, expanded, last - first, sums,
+                                     stride * sizeof(float), ahead, *before);
+  }
+
+  void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+                           std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
+                           bool accumulate) const override {
+    Engine::expand_and_multiply(weights, panel_index, first, last, scratch, operand, rows, sums, stride, accumulate);
+  }
+};
+
 /// bfloat16 pairs by AVX512_BF16 on the same layouts.
 class PairEngine final : public TileEngine<1> {
  public:
@@ -569,6 +661,21 @@ const Engine* engine_bf16_amx() {
   return cpu_features().amx_bf16 ? &engine : nullptr;
 }
 
+const Engine* engine_codes_bf16() {
+  static const CodeTileEngine<1> engine;
+  return cpu_features().amx_bf16 ? &engine : nullptr;
+}
+
+const Engine* engine_codes_bf16x3() {
+  static const CodeTileEngine<2> engine;
+  return cpu_features().amx_bf16 ? &engine : nullptr;
+}
+
+const Engine* engine_codes_bf16x6() {
+  static const CodeTileEngine<3> engine;
+  return cpu_features().amx_bf16 ? &engine : nullptr;
+}
+
 const Engine* engine_bf16x3() {
   static const TileEngine<2> engine;
   return cpu_features().amx_bf16 ? &engine : nullptr;
@@ -598,6 +705,24 @@ const Engine* engine_int8_quadruples() {
 
 const Engine* engine_bf16_amx() { return nullptr; }
 const Engine* engine_bf16_pairs() { return nullptr; }
+const Engine* engine_codes_bf16() {
+  static const CodeTileEngine<1> engine;
+  return cpu_features().amx_bf16 ? &engine : nullptr;
+}
+
+const Engine* engine_codes_bf16x3() {
+  static const CodeTileEngine<2> engine;
+  return cpu_features().amx_bf16 ? &engine : nullptr;
+}
+
+const Engine* engine_codes_bf16x6() {
+  static const CodeTileEngine<3> engine;
+  return cpu_features().amx_bf16 ? &engine : nullptr;
+}
+
+const Engine* engine_codes_bf16() { return nullptr; }
+const Engine* engine_codes_bf16x3() { return nullptr; }
+const Engine* engine_codes_bf16x6() { return nullptr; }
 const Engine* engine_bf16x3() { return nullptr; }
 const Engine* engine_bf16x6() { return nullptr; }
 const Engine* engine_int8_amx() { return nullptr; }

@@ -20,7 +20,7 @@ void FinishBlock(const float* sums, std::size_t stride, std::size_t rows, std::s
       const float* residual = tail.residual == nullptr ? nullptr : tail.residual + r * tail.residual_stride;
       float* to = y + r * y_stride;
       for (std::size_t c = 0; c < cols; c += lanes) {
-        V32 value = hn::Add(hn::LoadU(d, line + c), hn::LoadU(d, tail.bias + c));
+        V32 value = WithBias(tail, line, c, [&](const float* from) { return hn::LoadU(d, from); });
         if (tail.residual != nullptr) value = hn::Add(value, hn::LoadU(d, residual + c));
         hn::StoreU(value, d, to + c);
       }

@@ -52,6 +52,18 @@ const Engine& engine_of(Precision precision) {
   return *engine;
 }
 
+/// Weights that are codes in their file are multiplied as such: eight bits are a bfloat16, whole.
+const Engine* codes_engine_of(Precision precision) {
+  switch (precision) {
+    case Precision::bf16: return native::engine_codes_bf16();
+    case Precision::bf16x3: return native::engine_codes_bf16x3();
+    case Precision::bf16x6: return native::engine_codes_bf16x6();
+    case Precision::f32:
+    case Precision::int8: return nullptr;
+  }
+  return nullptr;
+}
+
 /// Blocks of sums on their way to their tails: each is finished while the next is multiplied. `sums` holds two blocks.
 class Finishing {
  public:
@@ -81,13 +93,22 @@ class Finishing {
   bool turn_ = false;
 };
 
+BlockTail tail_of(const Packed& weights, std::size_t column, Activation activation, bool coarse) {
+  BlockTail tail;
+  tail.bias = weights.bias.data() + column;
+  if (!weights.column_scale.empty()) tail.scale = weights.column_scale.data() + column;
+  tail.activation = activation;
+  tail.coarse = coarse;
+  return tail;
+}
+
 /// The tail of a block that ends in rows of y.
 native::Finish finish_in(Matrix y, const LinearTail& tail, const Packed& weights, bool coarse, std::size_t row,
                          std::size_t rows, std::size_t column, std::size_t cols) {
   native::Finish block;
   block.rows = rows;
   block.cols = cols;
-  block.tail = {weights.bias.data() + column, tail.activation, coarse, nullptr, 0};
+  block.tail = tail_of(weights, column, tail.activation, coarse);
   if (tail.residual.data != nullptr) {
     block.tail.residual = tail.residual.row(row) + column;
     block.tail.residual_stride = tail.residual.stride;
@@ -213,7 +234,7 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
         native::Finish finish;
         finish.rows = rows;
         finish.cols = width;
-        finish.tail = {in.bias.data() + p * width, activation, engine.coarse(), nullptr, 0};
+        finish.tail = tail_of(in, p * width, activation, engine.coarse());
         finish.operand = hidden;
         finish.row = row;
         finish.column = (p - chunk) * width;
@@ -305,13 +326,18 @@ class NativeBackend final : public Backend {
 
   std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
                                      std::span<const float> input_range) const override {
-    return engine_of(precision).pack(JoinedWeights(joined, input_range));
+    const JoinedWeights weights(joined, input_range);
+    const Engine* codes = weights.are_codes() ? codes_engine_of(precision) : nullptr;
+    const Engine& engine = codes != nullptr ? *codes : engine_of(precision);
+    auto packed = engine.pack(weights);
+    packed->engine = &engine;
+    return packed;
   }
 
   void linear(const PackedLinear& weights, ConstMatrix x, Matrix y, const LinearTail& tail,
               Executor* executor) const override {
     const auto& packed = static_cast<const Packed&>(weights);
-    const Engine& engine = engine_of(packed.precision);
+    const Engine& engine = *packed.engine;
     const Cut cuts = cut(x.rows, packed.panels, engine.row_block(), executor);
     parallel_for(executor, cuts.row_pieces * cuts.panel_pieces, [&](std::size_t piece) {
       const std::size_t first = piece / cuts.panel_pieces * cuts.rows;
@@ -331,9 +357,9 @@ class NativeBackend final : public Backend {
                     const LinearTail& tail, Executor* executor) const override {
     const auto& first_layer = static_cast<const Packed&>(in);
     const auto& second_layer = static_cast<const Packed&>(out);
-    const Engine& engine = engine_of(first_layer.precision);
+    const Engine& engine = *first_layer.engine;
     const Cut cuts = cut(x.rows, first_layer.panels, engine.row_block(), executor);
-    const bool chunks = engine.splits_depth() && in.out == out.in && cuts.panel_pieces == 1;
+    const bool chunks = engine.splits_depth() && second_layer.engine == &engine && in.out == out.in && cuts.panel_pieces == 1;
     if (!chunks) return Backend::feed_forward(in, out, x, activation, y, tail, executor);
     parallel_for(executor, cuts.row_pieces, [&](std::size_t piece) {
       const std::size_t first = piece * cuts.rows;

@@ -13,6 +13,13 @@ HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
+/// Vectors of finished sums: times the scale where there is one, and the bias. `load` reads a vector or its rest.
+template <class Load>
+HWY_INLINE V32 WithBias(const native::BlockTail& tail, const float* sums, std::size_t column, const Load& load) {
+  const V32 bias = load(tail.bias + column);
+  return tail.scale == nullptr ? hn::Add(load(sums + column), bias) : hn::MulAdd(load(sums + column), load(tail.scale + column), bias);
+}
+
 /// Calls store(row, column, value, rest) for every vector of the finished block; rest 0: a whole vector. Whole vectors go
 /// through the activation four at a time, across rows.
 template <class Function, class Store>
@@ -21,6 +28,7 @@ HWY_INLINE void FinishVectors(const float* sums, std::size_t stride, std::size_t
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t whole = cols / lanes * lanes;
+  const auto load = [&](const float* from) { return hn::LoadU(d, from); };
   const auto add_residual = [&](V32 value, std::size_t r, std::size_t c) {
     return tail.residual == nullptr ? value : hn::Add(value, hn::LoadU(d, tail.residual + r * tail.residual_stride + c));
   };
@@ -36,7 +44,7 @@ HWY_INLINE void FinishVectors(const float* sums, std::size_t stride, std::size_t
       Wide x;
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < kWide; ++i) {
-        x.v[i] = hn::Add(hn::LoadU(d, sums + row[i] * stride + column[i]), hn::LoadU(d, tail.bias + column[i]));
+        x.v[i] = WithBias(tail, sums + row[i] * stride, column[i], load);
       }
       x = function(WideF32(), x);
 #pragma GCC unroll 4
@@ -44,13 +52,13 @@ HWY_INLINE void FinishVectors(const float* sums, std::size_t stride, std::size_t
     }
   }
   for (std::size_t i = 0; i < waiting; ++i) {
-    const V32 x = hn::Add(hn::LoadU(d, sums + row[i] * stride + column[i]), hn::LoadU(d, tail.bias + column[i]));
+    const V32 x = WithBias(tail, sums + row[i] * stride, column[i], load);
     store(row[i], column[i], add_residual(function(d, x), row[i], column[i]), std::size_t{0});
   }
   if (whole == cols) return;
   const std::size_t rest = cols - whole;
   for (std::size_t r = 0; r < rows; ++r) {
-    const V32 x = hn::Add(LoadRest(d, sums + r * stride + whole, rest), LoadRest(d, tail.bias + whole, rest));
+    const V32 x = WithBias(tail, sums + r * stride, whole, [&](const float* from) { return LoadRest(d, from, rest); });
     V32 value = function(d, x);
     if (tail.residual != nullptr) {
       value = hn::Add(value, LoadRest(d, tail.residual + r * tail.residual_stride + whole, rest));
