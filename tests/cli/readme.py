@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""readme.py MHA_CLI README: runs what the README shows and compares what it says comes out.
+"""readme.py MHA_CLI README [--write]: runs what the README shows and compares what it says comes out; --write puts what comes
+out in its place, where nothing of it was left out.
 
 A fenced block that begins with ```console is checked: a line `$ COMMAND` is run by bash (a line that ends in `\\` goes on),
 the lines up to the next `$` are its output, stdout and stderr together. A line `…` stands for any number of lines, and `…`
@@ -48,6 +49,8 @@ def main():
     program, readme = (os.path.abspath(path) for path in sys.argv[1:3])
     root = os.path.dirname(readme)
     text = open(readme, encoding="utf8").read()
+    lines_now = text.splitlines()
+    written = []  # (first line of the output, its lines before, its lines now)
     failed = count = 0
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(program, os.path.join(folder, "mha-cli"))
@@ -62,8 +65,19 @@ def main():
                 if got and not got.endswith("\n"):
                     got += "\n"
                 if not re.fullmatch(pattern(output) + r"\n*", got):
+                    if "--write" in sys.argv[3:] and not any("…" in line for line in output):
+                        begin = at + command.count("\n")
+                        written.append((begin, output, [line.rstrip() for line in got.rstrip("\n").split("\n")]))
+                        continue
                     failed += 1
                     print(f"{os.path.basename(readme)}:{at}: $ {command}\n--- shown\n" + "\n".join(output) + "\n--- comes out\n" + got)
+    for begin, before, now in reversed(written):
+        blank = len(before) - len("\n".join(before).rstrip("\n").split("\n"))  # lines between this output and the next command
+        lines_now[begin:begin + len(before)] = now + [""] * blank
+    if written:
+        with open(readme, "w", encoding="utf8") as file:
+            file.write("\n".join(lines_now) + "\n")
+        print(f"{len(written)} written")
     if count == 0:
         print(f"{readme}: no command to check")
         return 1

@@ -384,6 +384,31 @@ namespace mha::native {
 #ifdef MHA_HAS_AMX_KERNELS
 namespace {
 
+/// Panels for weights of that shape, with their bias, still empty.
+std::unique_ptr<Packed> open_panels(const JoinedWeights& weights, Precision precision, std::size_t step, std::size_t step_bytes) {
+  auto packed = std::make_unique<Packed>();
+  packed->in = weights.in();
+  packed->out = weights.out();
+  packed->precision = precision;
+  packed->panels = (weights.out() + amx::kPanel - 1) / amx::kPanel;
+  packed->steps = (weights.in() + step - 1) / step;
+  packed->panel_bytes = packed->steps * step_bytes;
+  packed->data = Bytes(packed->panels * packed->panel_bytes);
+  packed->bias = weights.bias();
+  packed->bias.resize(packed->panels * amx::kPanel, 0.0F);
+  return packed;
+}
+
+/// fill(first output, outputs up to 16, where they go) for each column of tiles; columns of a step lie `column_bytes` apart.
+template <class Fill>
+void for_tile_columns(Packed& packed, std::size_t column_bytes, const Fill& fill) {
+  for (std::size_t column = 0; column < packed.panels * amx::kPanel; column += amx::kTileRows) {
+    const std::size_t count = column < packed.out ? std::min(amx::kTileRows, packed.out - column) : 0;
+    std::byte* panel = packed.data.data() + column / amx::kPanel * packed.panel_bytes;
+    fill(column, count, panel + column / amx::kTileRows % 2 * column_bytes);
+  }
+}
+
 /// bfloat16 tiles. One plane: operands rounded. Two and three: each operand is a sum of that many parts, and the
 /// products that matter are summed (Henry, Tang & Heinecke 2019, "Leveraging the bfloat16 … data type for higher-precision
 /// computation"): three products of two parts, six of three.
@@ -407,28 +432,16 @@ class TileEngine : public Engine {
   }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
-    auto packed = std::make_unique<Packed>();
-    packed->in = weights.in();
-    packed->out = weights.out();
-    packed->precision = Parts == 1 ? Precision::bf16 : Parts == 2 ? Precision::bf16x3 : Precision::bf16x6;
-    packed->panels = (weights.out() + amx::kPanel - 1) / amx::kPanel;
-    packed->steps = (weights.in() + step() - 1) / step();
-    packed->panel_bytes = packed->steps * kStepBytes;
-    packed->data = Bytes(packed->panels * packed->panel_bytes);
+    auto packed = open_panels(weights, kPrecision, step(), kStepBytes);
     const std::size_t depth = packed->steps * step();
     // A column of tiles of a step takes one tile for each stored part, or one run of two where the parts are not split yet.
     constexpr std::size_t kColumn = Parts == 3 ? 2 * amx::kTileBytes : amx::kTileBytes;
     FloatBuffer rows(amx::kTileRows * depth);
-    for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
+    for_tile_columns(*packed, kColumn, [&](std::size_t first, std::size_t count, std::byte* to) {
       std::fill(rows.data(), rows.data() + amx::kTileRows * depth, 0.0F);
-      for (std::size_t n = 0; n < amx::kTileRows && column + n < weights.out(); ++n) {
-        weights.row(column + n, rows.data() + n * depth);
-      }
-      std::byte* to = packed->data.data() + column / amx::kPanel * packed->panel_bytes + column / amx::kTileRows % 2 * kColumn;
+      for (std::size_t n = 0; n < count; ++n) weights.row(first + n, rows.data() + n * depth);
       amx::PackOutputs<Parts>(rows.data(), depth, to, kStepBytes);
-    }
-    packed->bias = weights.bias();
-    packed->bias.resize(packed->panels * amx::kPanel, 0.0F);
+    });
     return packed;
   }
 
@@ -484,6 +497,9 @@ class TileEngine : public Engine {
     amx::FinishToParts<Parts>(sums, stride, rows, cols, tail, operand, row, column);
   }
 
+ protected:
+  static constexpr Precision kPrecision = Parts == 1 ? Precision::bf16 : Parts == 2 ? Precision::bf16x3 : Precision::bf16x6;
+
  private:
   /// One step of a panel: two tiles a part, or the float32 that three parts are split from.
   static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
@@ -497,27 +513,15 @@ class CodeTileEngine final : public TileEngine<Parts> {
   std::size_t step_bytes(std::size_t steps) const override { return steps * amx::kCodeStepBytes; }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
-    auto packed = std::make_unique<Packed>();
-    packed->in = weights.in();
-    packed->out = weights.out();
-    packed->precision = Parts == 1 ? Precision::bf16 : Parts == 2 ? Precision::bf16x3 : Precision::bf16x6;
-    packed->panels = (weights.out() + amx::kPanel - 1) / amx::kPanel;
-    packed->steps = (weights.in() + this->step() - 1) / this->step();
-    packed->panel_bytes = packed->steps * amx::kCodeStepBytes;
-    packed->data = Bytes(packed->panels * packed->panel_bytes);
-    packed->column_scale.resize(packed->panels * amx::kPanel, 0.0F);
+    auto packed = open_panels(weights, TileEngine<Parts>::kPrecision, this->step(), amx::kCodeStepBytes);
     const std::size_t depth = packed->steps * this->step();
+    packed->column_scale.resize(packed->panels * amx::kPanel, 0.0F);
     std::vector<std::int8_t> codes(amx::kTileRows * depth);
-    for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
+    for_tile_columns(*packed, amx::kCodeStepBytes / 2, [&](std::size_t first, std::size_t count, std::byte* to) {
       std::fill(codes.begin(), codes.end(), std::int8_t{0});
-      for (std::size_t n = 0; n < amx::kTileRows && column + n < weights.out(); ++n) {
-        packed->column_scale[column + n] = weights.codes(column + n, {}, codes.data() + n * depth);
-      }
-      amx::PackCodePairs(codes.data(), depth, packed->data.data() + column / amx::kPanel * packed->panel_bytes +
-                                                  column / amx::kTileRows % 2 * amx::kCodeStepBytes / 2);
-    }
-    packed->bias = weights.bias();
-    packed->bias.resize(packed->panels * amx::kPanel, 0.0F);
+      for (std::size_t n = 0; n < count; ++n) packed->column_scale[first + n] = weights.codes(first + n, {}, codes.data() + n * depth);
+      amx::PackCodePairs(codes.data(), depth, to);
+    });
     return packed;
   }
 
@@ -595,35 +599,22 @@ class CodeEngine final : public Engine {
   std::size_t operand_stride(std::size_t cols) const override { return (cols + step() - 1) / step() * 2 * amx::kTileBytes; }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
-    auto packed = std::make_unique<Packed>();
-    packed->in = weights.in();
-    packed->out = weights.out();
-    packed->precision = Precision::int8;
-    packed->panels = (weights.out() + amx::kPanel - 1) / amx::kPanel;
-    packed->steps = (weights.in() + step() - 1) / step();
-    packed->panel_bytes = packed->steps * 2 * amx::kTileBytes;
-    packed->data = Bytes(packed->panels * packed->panel_bytes);
+    auto packed = open_panels(weights, Precision::int8, step(), 2 * amx::kTileBytes);
+    const std::size_t depth = packed->steps * step();
     packed->scale.resize(packed->panels * amx::kPanel, 0.0F);
     packed->sum.resize(packed->panels * amx::kPanel, 0);
-    const std::size_t depth = packed->steps * step();
-    std::vector<std::int8_t> codes(amx::kTileRows * depth);
     const std::vector<float> shares = weights.input_shares();
     for (const float share : shares) packed->input_scale.push_back(1.0F / share);
-    for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
+    std::vector<std::int8_t> codes(amx::kTileRows * depth);
+    for_tile_columns(*packed, amx::kTileBytes, [&](std::size_t first, std::size_t count, std::byte* to) {
       std::fill(codes.begin(), codes.end(), std::int8_t{0});
-      for (std::size_t n = 0; n < amx::kTileRows && column + n < weights.out(); ++n) {
-        packed->scale[column + n] = weights.codes(column + n, shares, codes.data() + n * depth);
+      for (std::size_t n = 0; n < count; ++n) {
+        const auto row = codes.begin() + static_cast<std::ptrdiff_t>(n * depth);
+        packed->scale[first + n] = weights.codes(first + n, shares, codes.data() + n * depth);
+        packed->sum[first + n] = std::accumulate(row, row + static_cast<std::ptrdiff_t>(depth), 0);
       }
-      std::byte* to =
-          packed->data.data() + column / amx::kPanel * packed->panel_bytes + column / amx::kTileRows % 2 * amx::kTileBytes;
       amx::PackCodes(codes.data(), depth, to);
-      for (std::size_t n = 0; n < amx::kTileRows; ++n) {
-        const auto begin = codes.begin() + static_cast<std::ptrdiff_t>(n * depth);
-        packed->sum[column + n] = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(depth), 0);
-      }
-    }
-    packed->bias = weights.bias();
-    packed->bias.resize(packed->panels * amx::kPanel, 0.0F);
+    });
     return packed;
   }
 
@@ -654,52 +645,23 @@ class CodeEngine final : public Engine {
                          std::size_t) const override {}
 };
 
+template <class Kind>
+const Engine* engine_where(bool supported) {
+  static const Kind engine;
+  return supported ? &engine : nullptr;
+}
+
 }  // namespace
 
-const Engine* engine_bf16_amx() {
-  static const TileEngine<1> engine;
-  return cpu_features().amx_bf16 ? &engine : nullptr;
-}
-
-const Engine* engine_codes_bf16() {
-  static const CodeTileEngine<1> engine;
-  return cpu_features().amx_bf16 ? &engine : nullptr;
-}
-
-const Engine* engine_codes_bf16x3() {
-  static const CodeTileEngine<2> engine;
-  return cpu_features().amx_bf16 ? &engine : nullptr;
-}
-
-const Engine* engine_codes_bf16x6() {
-  static const CodeTileEngine<3> engine;
-  return cpu_features().amx_bf16 ? &engine : nullptr;
-}
-
-const Engine* engine_bf16x3() {
-  static const TileEngine<2> engine;
-  return cpu_features().amx_bf16 ? &engine : nullptr;
-}
-
-const Engine* engine_bf16x6() {
-  static const TileEngine<3> engine;
-  return cpu_features().amx_bf16 ? &engine : nullptr;
-}
-
-const Engine* engine_int8_amx() {
-  static const CodeEngine<true> engine;
-  return cpu_features().amx_int8 ? &engine : nullptr;
-}
-
-const Engine* engine_bf16_pairs() {
-  static const PairEngine engine;
-  return cpu_features().avx512_bf16 ? &engine : nullptr;
-}
-
-const Engine* engine_int8_quadruples() {
-  static const CodeEngine<false> engine;
-  return cpu_features().avx512_vnni ? &engine : nullptr;
-}
+const Engine* engine_bf16_amx() { return engine_where<TileEngine<1>>(cpu_features().amx_bf16); }
+const Engine* engine_bf16x3() { return engine_where<TileEngine<2>>(cpu_features().amx_bf16); }
+const Engine* engine_bf16x6() { return engine_where<TileEngine<3>>(cpu_features().amx_bf16); }
+const Engine* engine_codes_bf16() { return engine_where<CodeTileEngine<1>>(cpu_features().amx_bf16); }
+const Engine* engine_codes_bf16x3() { return engine_where<CodeTileEngine<2>>(cpu_features().amx_bf16); }
+const Engine* engine_codes_bf16x6() { return engine_where<CodeTileEngine<3>>(cpu_features().amx_bf16); }
+const Engine* engine_int8_amx() { return engine_where<CodeEngine<true>>(cpu_features().amx_int8); }
+const Engine* engine_bf16_pairs() { return engine_where<PairEngine>(cpu_features().avx512_bf16); }
+const Engine* engine_int8_quadruples() { return engine_where<CodeEngine<false>>(cpu_features().avx512_vnni); }
 
 #else
 
