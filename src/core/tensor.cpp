@@ -25,6 +25,9 @@ constexpr DTypeFacts kDTypes[] = {
     {DType::f6_e3m2, "F6_E3M2", 6}, {DType::f4, "F4", 4},
 };
 
+// A message shows no more extents: no tensor of a model has so many, but a hostile header may claim any number.
+constexpr std::size_t kMostExtents = 16;
+
 const DTypeFacts& facts_of(DType type) { return kDTypes[static_cast<std::size_t>(type)]; }
 
 }  // namespace
@@ -55,6 +58,7 @@ std::string shape_text(std::span<const std::size_t> shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (i > 0) text += ',';
+    if (i == kMostExtents) return text + "… " + std::to_string(shape.size()) + " extents]";
     text += std::to_string(shape[i]);
   }
   return text + ']';

@@ -28,8 +28,8 @@ class FolderFiles final : public FileSet {
   std::string origin() const override { return path_text(folder_); }
 
   bool has(std::string_view name) const override {
-    std::error_code failed;
-    return is_inside_name(name) && fs::is_regular_file(folder_ / name, failed);
+    std::error_code ignored;
+    return is_inside_name(name) && fs::symlink_status(folder_ / name, ignored).type() != fs::file_type::not_found;
   }
 
   FileBytes open(std::string_view name) const override {

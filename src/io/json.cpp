@@ -10,6 +10,55 @@ namespace mha {
 
 using nlohmann::json;
 
+namespace {
+
+// Looks for what the library lets pass: a key that stands twice in an object, and nesting without end. (A callback of
+// json::parse could look for it too, but then the library takes quadratic time for an array of many objects.)
+class StrictReader {
+ public:
+  std::string problem;
+
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(json::number_integer_t) { return true; }
+  bool number_unsigned(json::number_unsigned_t) { return true; }
+  bool number_float(json::number_float_t, const std::string&) { return true; }
+  bool string(std::string&) { return true; }
+  bool binary(json::binary_t&) { return true; }
+  bool start_object(std::size_t) { return descend(); }
+  bool start_array(std::size_t) { return descend(); }
+  bool end_object() { return ascend(); }
+  bool end_array() { return ascend(); }
+
+  bool key(std::string& name) {
+    if (keys_.back().insert(name).second) return true;
+    problem = "duplicate key " + utf8::quoted(name);
+    return false;
+  }
+
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) {
+    problem = "not valid JSON: " + json_error_text(error);
+    return false;
+  }
+
+ private:
+  bool descend() {
+    keys_.emplace_back();
+    if (keys_.size() <= kJsonDepth) return true;
+    problem = "nested deeper than " + std::to_string(kJsonDepth) + " levels";
+    return false;
+  }
+
+  bool ascend() {
+    keys_.pop_back();
+    return true;
+  }
+
+  std::vector<std::unordered_set<std::string>> keys_;  // of the objects and arrays around the place that is read
+};
+
+}  // namespace
+
 std::string json_error_text(const std::exception& error) {
   std::string text = error.what();
   if (const std::size_t tag = text.find("] "); tag != std::string::npos) text.erase(0, tag + 2);
@@ -25,33 +74,9 @@ json parse_json(std::string_view text, const std::string& subject, ErrorKind kin
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     fail("not valid JSON: a NUL byte at byte " + std::to_string(nul));
   }
-  std::vector<std::unordered_set<std::string>> keys;
-  const auto check = [&](int, json::parse_event_t event, json& value) {
-    switch (event) {
-      case json::parse_event_t::object_start:
-      case json::parse_event_t::array_start:
-        if (keys.size() >= kJsonDepth) fail("nested deeper than " + std::to_string(kJsonDepth) + " levels");
-        keys.emplace_back();
-        break;
-      case json::parse_event_t::object_end:
-      case json::parse_event_t::array_end:
-        keys.pop_back();
-        break;
-      case json::parse_event_t::key:
-        if (!keys.back().insert(value.get_ref<const std::string&>()).second) {
-          fail("duplicate key " + utf8::quoted(value.get_ref<const std::string&>()));
-        }
-        break;
-      case json::parse_event_t::value:
-        break;
-    }
-    return true;
-  };
-  try {
-    return json::parse(text, check);
-  } catch (const json::exception& error) {
-    throw Error(kind, subject + ": not valid JSON: " + json_error_text(error));
-  }
+  StrictReader strict;
+  if (!json::sax_parse(text, &strict)) fail(strict.problem);
+  return json::parse(text);
 }
 
 }  // namespace mha

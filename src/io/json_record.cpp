@@ -94,7 +94,7 @@ class RecordReader {
     if (depth_ != 1) return true;
     key_ = std::move(name);
     key_end_ = position_;
-    if (std::find(keys_.begin(), keys_.end(), key_) != keys_.end()) note("duplicate key " + utf8::quoted(key_));
+    if (std::find(keys_.begin(), keys_.end(), key_) != keys_.end()) note("duplicate key " + utf8::quoted(key_), position_ - 1);
     keys_.push_back(key_);
     if (key_ == options_.text_key) {
       member_ = Member::text;
@@ -154,7 +154,7 @@ class RecordReader {
         if (!fits) note("key " + utf8::quoted(key_) + ": expected a string, got " + kind, value_begin());
         break;
       case Member::id:
-        record_.id_json = written_value();
+        if (number_length_ == 0 || number_is_whole()) record_.id_json = written_value();
         break;
       case Member::extra:
         if (!record_.extra_json.empty()) record_.extra_json += ',';
@@ -169,6 +169,13 @@ class RecordReader {
   }
 
   std::size_t value_begin() const { return text_.find_first_not_of(kJsonSpace, text_.find(':', key_end_) + 1); }
+
+  // Of `01` or `1-` the parser takes the first digits for a number and fails at what follows: no id is better than a
+  // wrong one.
+  bool number_is_whole() const {
+    const std::size_t end = value_begin() + number_length_;
+    return end >= text_.size() || text_[end] == ',' || text_[end] == '}' || kJsonSpace.find(text_[end]) != kNone;
+  }
 
   std::string_view written_value() const {
     const std::size_t begin = value_begin();
@@ -191,29 +198,27 @@ class RecordReader {
 
 bool is_blank_json(std::string_view line) { return line.find_first_not_of(kJsonSpace) == kNone; }
 
-std::string invalid_utf8_text(const InputRecord& record, std::string_view bytes, std::size_t invalid,
-                              std::uint64_t offset) {
-  std::string text = record.place() + ", byte " + std::to_string(offset + invalid) +
-                     ": expected valid UTF-8, got byte " + utf8::printable(bytes.substr(invalid, 1));
-  if (offset + invalid == 0 && (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF"))) {
+std::string invalid_utf8_text(const InputRecord& record, std::string_view bytes, std::size_t invalid) {
+  std::string text = record.place_at(record.begin + invalid) + ": expected valid UTF-8, got byte " +
+                     utf8::printable(bytes.substr(invalid, 1));
+  if (record.begin + invalid == 0 && (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF"))) {
     text += "; a UTF-16 file? convert it to UTF-8 first";
   }
   return text;
 }
 
-void parse_json_record(std::string_view line, std::uint64_t offset, const TextReaderOptions& options,
-                       InputRecord& record) {
+void parse_json_record(std::string_view line, const TextReaderOptions& options, InputRecord& record) {
   std::string repaired;
   std::string_view text = line;
   if (const std::size_t invalid = utf8::first_invalid(line); invalid != utf8::kValid) {
-    if (!options.replace_invalid) record.error = invalid_utf8_text(record, line, invalid, offset);
+    if (!options.replace_invalid) record.error = invalid_utf8_text(record, line, invalid);
     repaired = utf8::replace_invalid(line);
     text = repaired;
   }
   if (std::size_t lone = lone_surrogate(text, 0); lone != kNone) {
     if (!options.replace_invalid && record.error.empty()) {
-      record.error = record.place() + ", byte " + std::to_string(offset + lone) +
-                     ": expected valid UTF-8, got the lone surrogate escape " + std::string(text.substr(lone, 6));
+      record.error = record.place_at(record.begin + lone) + ": expected valid UTF-8, got the lone surrogate escape " +
+                     std::string(text.substr(lone, 6));
     }
     if (repaired.empty()) repaired = line;
     for (; lone != kNone; lone = lone_surrogate(repaired, lone + 6)) repaired.replace(lone, 6, "\\ufffd");
@@ -223,9 +228,8 @@ void parse_json_record(std::string_view line, std::uint64_t offset, const TextRe
   RecordReader reader(text, options, record);
   reader.read();
   if (record.error.empty() && !reader.problem.empty()) {
-    record.error = record.place();
-    if (reader.byte != kNone && !changed) record.error += ", byte " + std::to_string(offset + reader.byte);
-    record.error += ": " + reader.problem;
+    const bool known = reader.byte != kNone && !changed;
+    record.error = (known ? record.place_at(record.begin + reader.byte) : record.place()) + ": " + reader.problem;
   }
   if (record.error.empty()) {
     record.replaced = changed;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,12 +12,10 @@ namespace mha {
 bool is_blank_json(std::string_view line);
 
 /// Fills text, text_pair, id_json, extra_json, replaced and error of `record` from one JSON Lines line. The place
-/// (source and line) must be set; `offset` is the line's first byte in the source, 0-based, for the error's byte.
-void parse_json_record(std::string_view line, std::uint64_t offset, const TextReaderOptions& options,
-                       InputRecord& record);
+/// (source, line and begin) must be set.
+void parse_json_record(std::string_view line, const TextReaderOptions& options, InputRecord& record);
 
-/// `PLACE, byte N: expected valid UTF-8, got byte 0xff`.
-std::string invalid_utf8_text(const InputRecord& record, std::string_view bytes, std::size_t invalid,
-                              std::uint64_t offset);
+/// `PLACE, byte N: expected valid UTF-8, got byte \xff` for the byte at `invalid` of a record's `bytes`.
+std::string invalid_utf8_text(const InputRecord& record, std::string_view bytes, std::size_t invalid);
 
 }  // namespace mha

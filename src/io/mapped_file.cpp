@@ -19,7 +19,14 @@ FileDescriptor open_regular(const std::filesystem::path& path, ErrorKind kind, s
   const auto fail = [&](const std::string& why) { throw Error(kind, path_text(path) + ": " + why); };
   if (path.native().find('\0') != std::string::npos) fail("a NUL character in the path");
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) fail(errno == ENOENT ? "no such file" : system_error_text(errno));
+  if (!file) {
+    const int why = errno;
+    std::error_code ignored;
+    if (why == ENOENT && std::filesystem::is_symlink(std::filesystem::symlink_status(path, ignored))) {
+      fail("a link to a file that is not there; incomplete download?");
+    }
+    fail(why == ENOENT ? "no such file" : system_error_text(why));
+  }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail(system_error_text(errno));
   if (S_ISDIR(status.st_mode)) fail("expected a file, got a folder");

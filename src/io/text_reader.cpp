@@ -58,12 +58,18 @@ Source look_at(const std::string& path, InputFormat format) {
   return source;
 }
 
+bool is_argument(const InputRecord& record) { return *record.source == "argument"; }
+
+std::string argument_place(std::size_t number) { return "argument " + std::to_string(number); }
+
 }  // namespace
 
-std::string InputRecord::place() const {
-  if (source == nullptr) return "input " + std::to_string(index);
-  if (*source == "argument") return "argument " + std::to_string(line);
-  return *source + ": " + line_word + " " + std::to_string(line);
+std::string InputRecord::place() const { return is_argument(*this) ? argument_place(line) : place_at(begin); }
+
+std::string InputRecord::place_at(std::uint64_t byte) const {
+  const std::string line_place =
+      is_argument(*this) ? argument_place(line) : *source + ": " + line_word + " " + std::to_string(line);
+  return line_place + ", byte " + std::to_string(byte);
 }
 
 /// Either arguments or sources. A source's bytes pass through one buffer; `[begin_, end_)` of it is not yet consumed.
@@ -132,10 +138,10 @@ class TextReader::Implementation {
   }
 
   Step take_argument() {
-    start_record(argument_name_, next_argument_ + 1, "argument");
+    start_record(argument_name_, next_argument_ + 1, "argument", 0);
     std::string& text = arguments_[next_argument_++];
     bytes_done_ += text.size();
-    set_text(text, 0);
+    set_text(text);
     if (pair_ && record_.error.empty()) {
       const std::size_t invalid = utf8::first_invalid(*pair_);
       if (invalid == utf8::kValid) {
@@ -144,7 +150,7 @@ class TextReader::Implementation {
         record_.text_pair = utf8::replace_invalid(*pair_);
         record_.replaced = true;
       } else {
-        record_.error = invalid_utf8_text(record_, *pair_, invalid, 0) + " in its pair";
+        record_.error = invalid_utf8_text(record_, *pair_, invalid) + " in its pair";
       }
     }
     return Step::record;
@@ -217,7 +223,7 @@ class TextReader::Implementation {
         continue;
       }
       if (stop - begin_ > options_.max_record_bytes) {
-        start_line();
+        start_line(offset_);
         record_.error = record_.place() + ": expected at most " + std::to_string(options_.max_record_bytes) +
                         " bytes, got a longer one";
         drop(stop, ended);
@@ -242,11 +248,11 @@ class TextReader::Implementation {
         drop(stop, ended);
         continue;
       }
-      start_line();
+      start_line(offset);
       if (format_ == InputFormat::jsonl) {
-        parse_json_record(bytes, offset, options_, record_);
+        parse_json_record(bytes, options_, record_);
       } else {
-        set_text(bytes, offset);
+        set_text(bytes);
       }
       drop(stop, ended);
       return true;
@@ -261,17 +267,21 @@ class TextReader::Implementation {
     begin_ = scanned_ = behind;
   }
 
-  void start_line() { start_record(name_, ++line_, format_ == InputFormat::nul ? "record" : "line"); }
+  void start_line(std::uint64_t begin) {
+    start_record(name_, ++line_, format_ == InputFormat::nul ? "record" : "line", begin);
+  }
 
-  void start_record(std::shared_ptr<const std::string> source, std::size_t line, const char* word) {
+  void start_record(std::shared_ptr<const std::string> source, std::size_t line, const char* word,
+                    std::uint64_t begin) {
     record_ = InputRecord{};
     record_.index = index_++;
     record_.source = std::move(source);
     record_.line = line;
     record_.line_word = word;
+    record_.begin = begin;
   }
 
-  void set_text(std::string_view bytes, std::uint64_t offset) {
+  void set_text(std::string_view bytes) {
     const std::size_t invalid = utf8::first_invalid(bytes);
     if (invalid == utf8::kValid) {
       record_.text = bytes;
@@ -279,7 +289,7 @@ class TextReader::Implementation {
       record_.text = utf8::replace_invalid(bytes);
       record_.replaced = true;
     } else {
-      record_.error = invalid_utf8_text(record_, bytes, invalid, offset);
+      record_.error = invalid_utf8_text(record_, bytes, invalid);
     }
   }
 

@@ -224,9 +224,12 @@ void EncoderLayer::record(const LayerCall& call, ConstMatrix x, StageRecorder& s
     attention_norm_.apply(a, a, s.executor);
     stages.matrix("attention_norm", a);
   }
-  if (in_ == nullptr) return;
+  if (in_ != nullptr) record_feed_forward(a, s, stages);
+}
 
-  const ConstMatrix feed_forward_input = before(feed_forward_norm_, a, s);
+void EncoderLayer::record_feed_forward(ConstMatrix x, Scratch& s, StageRecorder& stages) const {
+  const std::size_t n = x.rows;
+  const ConstMatrix feed_forward_input = before(feed_forward_norm_, x, s);
   if (pre_norm_ && feed_forward_norm_.present()) stages.matrix("norm2", feed_forward_input);
   stages.matrix("feed_forward_input", feed_forward_input);
   FloatBuffer hidden_buffer, output_buffer;
@@ -243,7 +246,7 @@ void EncoderLayer::record(const LayerCall& call, ConstMatrix x, StageRecorder& s
   const Matrix y = matrix_in(output_buffer, n, config_.d_model);
   backend_.linear(*out_, hidden, y, {}, s.executor);
   stages.matrix("feed_forward_output", y);
-  for (std::size_t r = 0; r < n && config_.residual; ++r) add(a.row(r), y.row(r), y.cols);
+  for (std::size_t r = 0; r < n && config_.residual; ++r) add(x.row(r), y.row(r), y.cols);
   if (config_.residual) stages.matrix("residual2", y);
 }
 

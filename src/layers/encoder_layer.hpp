@@ -64,6 +64,7 @@ class EncoderLayer {
   void project_positions(const RelativeRows& rows, PositionProjections& to, Executor* executor) const;
   void attend(const LayerCall& call, const Projected& projected, Matrix context, const AttentionCapture& capture) const;
   static AttentionCapture captured_probs(const LayerCall& call);
+  void record_feed_forward(ConstMatrix x, Scratch& s, StageRecorder& stages) const;
   void record_shares(ConstMatrix context, StageRecorder& stages) const;
 
   const ModelConfig& config_;

@@ -10,7 +10,7 @@
 #include "mha/core/error.hpp"
 #include "mha/io/mapped_file.hpp"
 #include "mha/io/safetensors.hpp"
-#include "mha/io/tensor_convert.hpp"
+#include "mha/ops/convert.hpp"
 #include "mha/model/model_tools.hpp"
 #include "model/opened_model.hpp"
 
@@ -114,11 +114,9 @@ class Verifier {
     std::size_t bad = 0;
     std::size_t first = 0;
     for (std::size_t begin = 0; begin < view.size(); begin += kBlock) {
-      TensorView block = view;
-      block.shape = {std::min(kBlock, view.size() - begin)};
-      block.data += begin * size_of(view.dtype);
-      to_float32(block, name, std::span(values).first(block.shape[0]));
-      for (std::size_t i = 0; i < block.shape[0]; ++i) {
+      const std::size_t count = std::min(kBlock, view.size() - begin);
+      to_float32(view, begin, count, values.data());
+      for (std::size_t i = 0; i < count; ++i) {
         if (std::isfinite(values[i])) continue;
         if (bad++ == 0) first = begin + i;
       }

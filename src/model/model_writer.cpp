@@ -19,7 +19,7 @@
 #include "mha/io/mapped_file.hpp"
 #include "mha/io/output_stream.hpp"
 #include "mha/io/safetensors_writer.hpp"
-#include "mha/io/tensor_convert.hpp"
+#include "mha/ops/convert.hpp"
 
 namespace mha {
 
@@ -35,13 +35,20 @@ constexpr float kLargestI8 = 127.0F;
   throw_output("output: " + path_text(path) + ": " + what);
 }
 
-/// The float32 values of an array, whatever its type.
+/// The float32 values of an array of floats, or of I8 with a scale a row.
 std::vector<float> values_of(const TensorView& view, const TensorView* scale, const std::string& name) {
   std::vector<float> values(view.size());
-  if (scale != nullptr) {
-    to_float32(view, *scale, name, values);
-  } else {
-    to_float32(view, name, values);
+  if (scale == nullptr) {
+    to_float32(view, 0, values.size(), values.data());
+    return values;
+  }
+  if (view.shape.empty() || scale->dtype != DType::f32 || scale->shape != std::vector<std::size_t>{view.shape[0]}) {
+    throw_model("tensor " + name + std::string(kScale) + ": expected F32, one number a row of " + shape_text(view.shape) +
+                ", got " + std::string(name_of(scale->dtype)) + " " + shape_text(scale->shape));
+  }
+  const std::size_t rows = view.shape[0];
+  for (std::size_t row = 0; row < rows; ++row) {
+    row_to_float32(view, *scale, row, values.data() + row * (values.size() / rows));
   }
   return values;
 }

@@ -4,6 +4,7 @@
 
 #include "mha/core/error.hpp"
 #include "mha/model/model.hpp"
+#include "mha/ops/vector.hpp"
 
 namespace mha {
 
@@ -124,9 +125,7 @@ void pool(const SentenceConfig& sentence, ConstMatrix hidden, std::size_t first,
   }
   if (dims != 0) out.resize(dims);
   if (normalize) l2_normalize(out);
-  for (const float value : out) {
-    if (!std::isfinite(value)) throw_input("the pooled vector is not finite");
-  }
+  if (!all_finite(out.data(), out.size())) throw_input("sentence vector: expected finite numbers, got NaN or infinity");
 }
 
 }  // namespace mha

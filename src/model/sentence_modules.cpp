@@ -7,7 +7,7 @@
 
 #include "io/json.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/tensor_convert.hpp"
+#include "mha/ops/convert.hpp"
 #include "model/json_fields.hpp"
 
 namespace mha {

@@ -19,44 +19,15 @@ void AddInto(const float* x, float* y, std::size_t count) {
   Transform(d, y, count, [&](auto load, std::size_t i) { return hn::Add(load(y + i), load(x + i)); });
 }
 
-void AddScaled(float factor, const float* x, float* y, std::size_t count) {
-  const F32 d;
-  const V32 f = hn::Set(d, factor);
-  Transform(d, y, count, [&](auto load, std::size_t i) { return hn::MulAdd(f, load(x + i), load(y + i)); });
-}
-
 void Scale(float factor, float* x, std::size_t count) {
   const F32 d;
   const V32 f = hn::Set(d, factor);
   Transform(d, x, count, [&](auto load, std::size_t i) { return hn::Mul(f, load(x + i)); });
 }
 
-void MaxInto(const float* x, float* y, std::size_t count) {
-  const F32 d;
-  Transform(d, y, count, [&](auto load, std::size_t i) { return hn::Max(load(y + i), load(x + i)); });
-}
-
 float Dot(const float* x, const float* y, std::size_t count) {
   const F32 d;
   return SumOver(d, count, [&](auto load, std::size_t i) { return hn::Mul(load(x + i), load(y + i)); });
-}
-
-float Sum(const float* x, std::size_t count) {
-  const F32 d;
-  return SumOver(d, count, [&](auto load, std::size_t i) { return load(x + i); });
-}
-
-float Manhattan(const float* x, const float* y, std::size_t count) {
-  const F32 d;
-  return SumOver(d, count, [&](auto load, std::size_t i) { return hn::Abs(hn::Sub(load(x + i), load(y + i))); });
-}
-
-float SquaredDistance(const float* x, const float* y, std::size_t count) {
-  const F32 d;
-  return SumOver(d, count, [&](auto load, std::size_t i) {
-    const V32 difference = hn::Sub(load(x + i), load(y + i));
-    return hn::Mul(difference, difference);
-  });
 }
 
 bool AllFinite(const float* x, std::size_t count) {
@@ -78,59 +49,23 @@ HWY_AFTER_NAMESPACE();
 namespace mha {
 
 HWY_EXPORT(AddInto);
-HWY_EXPORT(AddScaled);
 HWY_EXPORT(Scale);
-HWY_EXPORT(MaxInto);
 HWY_EXPORT(Dot);
-HWY_EXPORT(Sum);
-HWY_EXPORT(Manhattan);
-HWY_EXPORT(SquaredDistance);
 HWY_EXPORT(AllFinite);
 
 void add(const float* x, float* y, std::size_t count) { HWY_DYNAMIC_DISPATCH(AddInto)(x, y, count); }
-void add_scaled(float factor, const float* x, float* y, std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(AddScaled)(factor, x, y, count);
-}
 void scale(float factor, float* x, std::size_t count) { HWY_DYNAMIC_DISPATCH(Scale)(factor, x, count); }
 float dot(const float* x, const float* y, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Dot)(x, y, count); }
-float sum(const float* x, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Sum)(x, count); }
 bool all_finite(const float* x, std::size_t count) { return HWY_DYNAMIC_DISPATCH(AllFinite)(x, count); }
-float manhattan_distance(const float* x, const float* y, std::size_t count) {
-  return HWY_DYNAMIC_DISPATCH(Manhattan)(x, y, count);
-}
-float euclidean_distance(const float* x, const float* y, std::size_t count) {
-  return std::sqrt(HWY_DYNAMIC_DISPATCH(SquaredDistance)(x, y, count));
-}
-
 float cosine(const float* x, const float* y, std::size_t count) {
   const float lengths = std::sqrt(dot(x, x, count)) * std::sqrt(dot(y, y, count));
   return lengths > 0.0F ? dot(x, y, count) / lengths : 0.0F;
 }
 
-void normalize_l2(float* x, std::size_t count) {
-  constexpr float kShortest = 1e-12F;
-  scale(1.0F / std::max(std::sqrt(dot(x, x, count)), kShortest), x, count);
-}
-
-void sum_of_rows(ConstMatrix x, float* out) {
+void mean_of_rows(ConstMatrix x, float* out) {
   std::copy(x.row(0), x.row(0) + x.cols, out);
   for (std::size_t r = 1; r < x.rows; ++r) add(x.row(r), out, x.cols);
-}
-
-void mean_of_rows(ConstMatrix x, float* out) {
-  sum_of_rows(x, out);
   scale(1.0F / static_cast<float>(x.rows), out, x.cols);
-}
-
-void max_of_rows(ConstMatrix x, float* out) {
-  std::copy(x.row(0), x.row(0) + x.cols, out);
-  for (std::size_t r = 1; r < x.rows; ++r) HWY_DYNAMIC_DISPATCH(MaxInto)(x.row(r), out, x.cols);
-}
-
-void weighted_mean_of_rows(ConstMatrix x, const float* weights, float* out) {
-  std::fill(out, out + x.cols, 0.0F);
-  for (std::size_t r = 0; r < x.rows; ++r) add_scaled(weights[r], x.row(r), out, x.cols);
-  scale(1.0F / sum(weights, x.rows), out, x.cols);
 }
 
 }  // namespace mha

@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,10 +79,10 @@ class Row {
   bool first_ = true;
 };
 
-// A JSON id as a field: a string without its quotes and escapes where it has none of the latter, all else as it stands.
-std::string_view id_field(std::string_view id) {
-  const bool plain_string = id.size() >= 2 && id.front() == '"' && id.find('\\') == std::string_view::npos;
-  return plain_string ? id.substr(1, id.size() - 2) : id;
+// A JSON id as a field: of a string its text, all else as it is written.
+std::string id_field(const std::string& id) {
+  const auto text = id.starts_with('"') ? nlohmann::json::parse(id, nullptr, false) : nlohmann::json();
+  return text.is_string() ? text.get<std::string>() : id;
 }
 
 class DelimitedFormatter : public RecordFormatter {

@@ -8,7 +8,7 @@
 #include "fuzz/memory_file.hpp"
 #include "mha/core/error.hpp"
 #include "mha/core/utf8.hpp"
-#include "mha/io/tensor_convert.hpp"
+#include "mha/ops/convert.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const mha::test::MemoryFile bytes(data, size);
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       covered += view->bytes();
       if (!mha::is_float_type(view->dtype)) continue;
       std::vector<float> values(view->size());
-      mha::to_float32(*view, name, values);
+      mha::to_float32(*view, 0, values.size(), values.data());
     }
     if (covered > size) std::abort();
   } catch (const mha::Error& error) {

@@ -17,7 +17,7 @@
 
 #include "mha/core/error.hpp"
 #include "mha/io/safetensors.hpp"
-#include "mha/io/tensor_convert.hpp"
+#include "mha/ops/convert.hpp"
 #include "mha/model/model.hpp"
 #include "support/shared.hpp"
 #include "support/temporary_folder.hpp"
@@ -114,7 +114,7 @@ void check_st_folder(const fs::path& folder, const std::string& backend) {
     const std::string prompt = mha::choose_prompt(model->sentence(), choice);
     const mha::TensorView& view = *arrays.find(key);
     std::vector<float> expected(view.size());
-    mha::to_float32(view, key, expected);
+    mha::to_float32(view, 0, expected.size(), expected.data());
     const double limit = 20 * facts["noise"].get<double>() + 1e-5 * facts["scale"].get<double>();
     const auto alone = embed(texts, prompt, false);
     const auto together = embed(texts, prompt, true);

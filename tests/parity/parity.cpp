@@ -26,7 +26,7 @@
 #include "mha/io/weight_files.hpp"
 #include "mha/model/encoder.hpp"
 #include "mha/model/heads.hpp"
-#include "mha/ops/vector.hpp"
+#include "mha/model/model.hpp"
 #include "model/families/family.hpp"
 #include "support/shared.hpp"
 
@@ -222,15 +222,18 @@ class Run {
     }
     compare(c, "last_hidden_state", last);
     const ConstMatrix x(last.data(), tokens, d);
-    std::vector<float> pooled(d);
-    mean_of_rows(x, pooled.data());
-    compare(c, "pooled_mean", pooled);
-    normalize_l2(pooled.data(), d);
-    compare(c, "sentence", pooled);
-    compare(c, "pooled_mean_l2", pooled);
-    max_of_rows(x, pooled.data());
-    compare(c, "pooled_max", pooled);
-    compare(c, "pooled_last", {x.row(tokens - 1), x.row(tokens - 1) + d});
+    const auto pooled = [&](PoolingMode mode, bool normalize) {
+      SentenceConfig sentence;
+      sentence.pooling = {mode};
+      std::vector<float> vector;
+      pool(sentence, x, 0, nullptr, 0, normalize, model_.encoder->backend(), vector);
+      return vector;
+    };
+    compare(c, "pooled_mean", pooled(PoolingMode::mean, false));
+    compare(c, "sentence", pooled(PoolingMode::mean, true));
+    compare(c, "pooled_mean_l2", pooled(PoolingMode::mean, true));
+    compare(c, "pooled_max", pooled(PoolingMode::max, false));
+    compare(c, "pooled_last", pooled(PoolingMode::last, false));
     if (c.at("keys").contains("pooler_output")) {
       std::vector<float> out(d);
       const std::size_t rows[] = {0, tokens};

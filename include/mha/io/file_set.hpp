@@ -34,7 +34,9 @@ class FileSet {
 
   /// How messages name the set: the folder's path, or "built-in NAME".
   virtual std::string origin() const = 0;
-  /// Whether a regular file of that name is there (links are followed). False for names that leave the set.
+  /// Whether something of that name is there. It need not be a file that can be read (a link that leads nowhere is what
+  /// an interrupted download leaves): `open` says so, where a caller that took it for absent would go on without it.
+  /// False for names that leave the set.
   virtual bool has(std::string_view name) const = 0;
   /// Throws Error{model} that names the file when it is absent, unreadable, no regular file, or its name leaves the
   /// set.

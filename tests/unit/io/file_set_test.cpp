@@ -1,6 +1,9 @@
 #include "mha/io/file_set.hpp"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <string>
 
 #include "support/temporary_folder.hpp"
@@ -34,7 +37,6 @@ TEST_CASE("a folder on disk and files in memory are seen the same way") {
       "built-in x");
   for (const auto& files : {mha::folder_files(folder.path()), memory}) {
     CHECK(files->has("config.json"));
-    CHECK_FALSE(files->has("1_Pooling"));
     CHECK_FALSE(files->has("../config.json"));
     CHECK(files->open("1_Pooling/config.json").text() == "[1]");
     CHECK(files->place("a/b") == files->origin() + "/a/b");
@@ -51,6 +53,24 @@ TEST_CASE("a folder on disk and files in memory are seen the same way") {
     CHECK_THAT(error_of(ErrorKind::model, [&] { files->open("gone.json"); }), Contains("gone.json"));
     CHECK_FALSE(error_of(ErrorKind::model, [&] { files->open("../x"); }).empty());
   }
+}
+
+TEST_CASE("what stands in the place of a file is not taken for an absent file, and says so when it is opened") {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("gone", folder.path() / "dangling.json");
+  std::filesystem::create_symlink("loop.json", folder.path() / "loop.json");
+  std::filesystem::create_directory(folder.path() / "folder.json");
+  REQUIRE(::mkfifo((folder.path() / "pipe.json").c_str(), 0600) == 0);
+  const auto files = mha::folder_files(folder.path());
+  const auto message = [&](const char* name) { return error_of(ErrorKind::model, [&] { files->open(name); }); };
+  for (const char* name : {"dangling.json", "loop.json", "folder.json", "pipe.json"}) CHECK(files->has(name));
+  CHECK_THAT(message("dangling.json"), Contains("a link to a file that is not there"));
+  CHECK_THAT(message("loop.json"), Contains("loop.json"));
+  CHECK_THAT(message("folder.json"), Contains("got a folder"));
+  CHECK_THAT(message("pipe.json"), Contains("got a device or a pipe"));
+  CHECK_FALSE(files->has("gone"));
+  CHECK_FALSE(files->has("folder.json/gone"));
+  CHECK_FALSE(files->has("pipe.json/gone"));
 }
 
 TEST_CASE("bytes of a file outlive the set they came from") {

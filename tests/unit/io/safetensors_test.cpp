@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "mha/io/tensor_convert.hpp"
+#include "mha/ops/convert.hpp"
 #include "support/safetensors_text.hpp"
 #include "support/shared.hpp"
 #include "support/temporary_folder.hpp"
@@ -30,7 +30,7 @@ std::vector<float> floats_of(const SafetensorsFile& file, const char* name) {
   const mha::TensorView* view = file.find(name);
   REQUIRE(view != nullptr);
   std::vector<float> values(view->size());
-  mha::to_float32(*view, name, values);
+  mha::to_float32(*view, 0, values.size(), values.data());
   return values;
 }
 
@@ -58,6 +58,14 @@ void accept(const std::string& header, const std::string& data) {
 }
 
 }  // namespace
+
+TEST_CASE("a shape of absurdly many extents is told in a short message") {
+  std::string extents = "1";
+  for (int i = 1; i < 100000; ++i) extents += ",1";
+  const std::string message = header_error(R"({"a":{"dtype":"F32","shape":[)" + extents + R"(],"data_offsets":[0,8]}})", 8);
+  CHECK_THAT(message, Contains("1,1,… 100000 extents] of F32: expected 4 bytes"));
+  CHECK(message.size() < 500);
+}
 
 TEST_CASE("a safetensors file gives its tensors by name, in any header order, at any alignment") {
   const TemporaryFolder folder;

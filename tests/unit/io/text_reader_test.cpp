@@ -93,9 +93,9 @@ TEST_CASE("a byte order mark is dropped at the start of each source and nowhere 
   REQUIRE(records.size() == 6);
   CHECK(records[2].text == "three");
   CHECK(records[3].index == 3);
-  CHECK_THAT(records[3].error, Contains("b é.jsonl: line 3"));
+  CHECK_THAT(records[3].error, Contains("b é.jsonl: line 3, byte 30: key \"text\""));
   CHECK(records[5].text == "two");
-  CHECK(records[5].place() == first + ": line 2");
+  CHECK(records[5].place() == first + ": line 2, byte 4");
 }
 
 TEST_CASE("arguments are inputs as they are") {
@@ -196,9 +196,10 @@ TEST_CASE("a bad JSON record says where and what, and keeps its id wherever that
     CHECK_FALSE(json_record(line).error.empty());
   }
   CHECK(json_record("{\"text\":\"\xFF\",\"id\":\"\xFF\"}").id_json.empty());
-  CHECK(json_record(R"({"id":1.50-"text":"a"})").id_json == "1.50");
-  CHECK(json_record(R"({"id":-1-)").id_json == "-1");
-  CHECK(json_record(R"({"id":01)").id_json == "0");
+  CHECK(json_record(R"({"id":1.50 "text":"a"})").id_json == "1.50");
+  for (const char* cut : {R"({"id":1.50-"text":"a"})", R"({"id":-1-)", R"({"id":01)", R"({"id":0x10})"}) {
+    CHECK(json_record(cut).id_json.empty());
+  }
   CHECK(json_record(R"({"id":-0)").id_json == "-0");
 }
 
@@ -220,6 +221,15 @@ TEST_CASE("a lone surrogate escape counts as invalid UTF-8") {
   CHECK(json_record("{\"text\":\"\xFF\\ud800\\u0041\"}", replace).text == "\uFFFD\uFFFDA");
 }
 
+TEST_CASE("every message about a record of a file names a byte: that of the fault, or the record's first") {
+  TextReaderOptions options;
+  options.format = InputFormat::jsonl;
+  const auto records = records_of("{\"text\":\"a\"}\n{\"id\":1}\n{\"text\":\"a\",\"text\":\"b\"}\n", options);
+  REQUIRE(records.size() == 3);
+  CHECK_THAT(records[1].error, Contains("line 2, byte 13: expected a key"));
+  CHECK_THAT(records[2].error, Contains("line 3, byte 39: duplicate key"));
+}
+
 TEST_CASE("blank lines between JSON records are skipped and not counted, but lines are") {
   TextReaderOptions options;
   options.format = InputFormat::jsonl;
@@ -237,7 +247,7 @@ TEST_CASE("a record over the cap is bad and the next one is read") {
       options);
   REQUIRE(records.size() == 5);
   CHECK(records[1].text.size() == 100000);
-  CHECK_THAT(records[2].error, Contains("line 3: expected at most 100000 bytes"));
+  CHECK_THAT(records[2].error, Contains("line 3, byte 100003: expected at most 100000 bytes"));
   CHECK(records[3].text == "b");
   CHECK(records[3].line == 4);
   CHECK_FALSE(records[4].error.empty());

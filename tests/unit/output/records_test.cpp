@@ -132,6 +132,9 @@ TEST_CASE("csv quotes, tsv escapes, and a number of digits rounds") {
   Record record = example();
   record.text = "a,\"b\"\n\tc\\";
   record.id = "\"x y\"";
+  record.id = R"("a\"b\u00e9,")";
+  CHECK_THAT(written(mha::csv_formatter(schema), {record}), Catch::Contains("\n3,\"a\"\"bé,\","));
+  record.id = "\"x y\"";
   CHECK(written(mha::csv_formatter(schema), {record}) == "index,id,text,e0,e1\n3,x y,\"a,\"\"b\"\"\n\tc\\\",0,-2\n");
   CHECK(written(mha::tsv_formatter(schema), {record}) ==
         "index\tid\ttext\te0\te1\n3\tx y\ta,\"b\"\\n\\tc\\\\\t0\t-2\n");
