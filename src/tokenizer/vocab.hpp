@@ -61,10 +61,6 @@ class Vocab {
       if (slot.id < 0) return -1;
     }
   }
-  /// Fetches what `find` or `add` of the token will look at first; for a loop over many, some tokens ahead.
-  void prefetch(std::string_view token) const {
-    if (!slots_.empty()) prefetch(key_of(token, token.size()));
-  }
   std::optional<std::int32_t> id_of(std::string_view token) const {
     const std::int32_t id = find(token);
     return id < 0 ? std::nullopt : std::optional<std::int32_t>(id);

@@ -214,7 +214,7 @@ std::shared_ptr<Model> make_unigram(const JsonValue& value) {
   }
   constexpr std::size_t kAhead = 12;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) parts.vocab.prefetch(pieces[i + kAhead]);
+    if (i + kAhead < count) parts.vocab.prefetch(Vocab::key_of(pieces[i + kAhead], pieces[i + kAhead].size()));
     if (!parts.vocab.add(pieces[i], static_cast<std::int32_t>(i))) {
       vocab.error("expected each piece once, got \"" + std::string(pieces[i]) + "\" twice (element " + std::to_string(i) + ")");
     }

@@ -1,5 +1,6 @@
 #include "tokenizer/normalizer/charsmap.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "mha/core/error.hpp"
@@ -18,13 +19,17 @@ std::uint32_t read_u32(std::string_view bytes, std::size_t at) {
 
 // The fields of a unit, after darts-clone.
 std::uint32_t label_of(std::uint32_t unit) { return unit & (1U << 31 | 0xFFU); }
+std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7FFFFFFFU; }
 bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1U) != 0; }
 std::uint32_t offset_of(std::uint32_t unit) { return unit >> 10 << ((unit & 1U << 9) >> 6); }
 
 }  // namespace
 
-Charsmap::Charsmap(std::string_view blob, const std::string& where) : where_(where) {
+Charsmap::Charsmap(std::string_view blob, const std::string& where) {
   if (blob.empty()) return;
+  const auto fail = [&](const std::string& found) {
+    throw_model("tokenizer: " + where + ": expected a precompiled character map, got " + found);
+  };
   if (blob.size() < 4) fail("a map of " + std::to_string(blob.size()) + " bytes");
   const std::uint32_t size = read_u32(blob, 0);
   if (size % 4 != 0 || size == 0 || size > blob.size() - 4) {
@@ -34,6 +39,16 @@ Charsmap::Charsmap(std::string_view blob, const std::string& where) : where_(whe
   for (std::size_t i = 0; i < units_.size(); ++i) units_[i] = read_u32(blob, 4 + 4 * i);
   replacements_ = blob.substr(4 + size);
   if (utf8::first_invalid(replacements_) != utf8::kValid) fail("replacements that are not valid UTF-8");
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    if (label_of(units_[i]) > 0xFF || !has_leaf(units_[i])) continue;
+    const std::size_t leaf = i ^ offset_of(units_[i]);
+    if (leaf >= units_.size()) fail("a leaf outside the array");
+    const std::size_t begin = value_of(units_[leaf]);
+    if (begin > replacements_.size() ||
+        (begin < replacements_.size() && (static_cast<unsigned char>(replacements_[begin]) & 0xC0U) == 0x80U)) {
+      fail("a replacement at byte " + std::to_string(begin) + " of " + std::to_string(replacements_.size()));
+    }
+  }
 }
 
 template <typename Use>
@@ -44,17 +59,12 @@ void Charsmap::walk(std::string_view text, const Use& use) const {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte == 0) return;
     position ^= byte;
-    if (position >= units_.size()) fail("a node outside the array");
+    if (position >= units_.size()) return;
     const std::uint32_t unit = units_[position];
     if (label_of(unit) != byte) return;
     position ^= offset_of(unit);
     if (!has_leaf(unit)) continue;
-    if (position >= units_.size()) fail("a leaf outside the array");
-    const std::size_t begin = units_[position] & 0x7FFFFFFFU;
-    if (begin > replacements_.size() ||
-        (begin < replacements_.size() && (static_cast<unsigned char>(replacements_[begin]) & 0xC0U) == 0x80U)) {
-      fail("a replacement at byte " + std::to_string(begin) + " of " + std::to_string(replacements_.size()));
-    }
+    const std::size_t begin = value_of(units_[position]);
     const std::size_t end = std::min(replacements_.find('\0', begin), replacements_.size());
     if (!use(i + 1, std::string_view(replacements_).substr(begin, end - begin))) return;
   }
@@ -77,10 +87,6 @@ std::optional<Charsmap::Entry> Charsmap::find_longest(std::string_view text) con
     return true;
   });
   return found;
-}
-
-void Charsmap::fail(const std::string& found) const {
-  throw_model("tokenizer: " + where_ + ": expected a precompiled character map, got " + found);
 }
 
 std::string decode_base64(std::string_view text, const std::string& where) {

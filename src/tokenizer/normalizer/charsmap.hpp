@@ -15,13 +15,13 @@ namespace mha::tokenizer {
 class Charsmap {
  public:
   Charsmap() = default;
-  /// Throws Error{model} that names `where` for a blob that is no map. An empty blob changes nothing.
+  /// Throws Error{model} that names `where` for a blob that is no map, or where an entry's end or replacement lies outside
+  /// it. An empty blob changes nothing.
   Charsmap(std::string_view blob, const std::string& where);
 
   bool empty() const { return units_.empty(); }
 
   /// What the *shortest* entry that `chunk` starts with is replaced by; empty when there is no such entry.
-  /// Throws Error{model} when the map leads outside itself.
   std::optional<std::string_view> find(std::string_view chunk) const;
 
   struct Entry {
@@ -35,11 +35,8 @@ class Charsmap {
   /// Calls `use(bytes, replacement)` for the entries that `text` starts with, shortest first, until it returns false.
   template <typename Use>
   void walk(std::string_view text, const Use& use) const;
-  [[noreturn]] void fail(const std::string& found) const;
-
   std::vector<std::uint32_t> units_;
   std::string replacements_;
-  std::string where_;
 };
 
 /// Standard base64 with padding; Error{model} naming `where` otherwise.
