@@ -29,6 +29,14 @@ enum OptionGroup : unsigned {
   kToken = 1U << 14,       ///< --token
   kCorpus = 1U << 15,      ///< --conllu, --importance, --hide-specials
   kAgainst = 1U << 16,     ///< --against, --tolerance
+  kQuery = 1U << 17,       ///< the first TEXT is no input, but what inputs are looked at for
+  kTopK = 1U << 18,        ///< --top-k
+  kFilling = 1U << 19,     ///< --targets
+  kLabels = 1U << 20,      ///< --all-scores, --labels, --hypothesis, --multi-label
+  kEntities = 1U << 21,    ///< --aggregation
+  kAnswers = 1U << 22,     ///< --stride, --longest
+  kTask = 1U << 24,        ///< results of a head
+  kOffsets = 1U << 23,     ///< --offsets
 };
 
 /// One command: what help says about it, which options it takes, and what it does.

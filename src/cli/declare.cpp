@@ -200,15 +200,20 @@ void declare_output(OptionList& list, const Command& command, OutputOptions& out
              });
 }
 
+void declare_offsets(OptionList& list, OutputOptions& output) {
+  list.group("Output");
+  list.value("--offsets", "UNIT", "code-points or bytes (default code-points)", [&](const std::string& word) {
+    output.offsets =
+        choose<OffsetUnit>("--offsets", word, {{"code-points", OffsetUnit::code_points}, {"bytes", OffsetUnit::bytes}});
+  });
+}
+
 void declare_parts(OptionList& list, OutputOptions& output) {
   list.group("Output");
   list.value("--with", "LIST",
              "parts of a record: text, tokens, embedding, last_hidden_state, hidden_states, attentions, all",
              [&](const std::string& text) { output.parts = parse_parts(text); });
-  list.value("--offsets", "UNIT", "code-points or bytes (default code-points)", [&](const std::string& word) {
-    output.offsets =
-        choose<OffsetUnit>("--offsets", word, {{"code-points", OffsetUnit::code_points}, {"bytes", OffsetUnit::bytes}});
-  });
+  declare_offsets(list, output);
 }
 
 void declare_tokenize(OptionList& list, TokenizeOptions& tokenize) {
@@ -218,6 +223,62 @@ void declare_tokenize(OptionList& list, TokenizeOptions& tokenize) {
   list.flag("--count", "print only how many tokens each input has", [&] { tokenize.count = true; });
   list.value("--stride", "N", "cut long inputs into windows that share N tokens, a record each",
              [&](const std::string& text) { tokenize.stride = parse_count("--stride", text, 0); });
+}
+
+std::vector<std::string> parse_list(std::string_view option, std::string_view text) {
+  std::vector<std::string> items;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::string_view item = text.substr(0, comma);
+    item.remove_prefix(std::min(item.find_first_not_of(' '), item.size()));
+    item = item.substr(0, item.find_last_not_of(' ') + 1);
+    if (item.empty()) throw_usage(std::string(option) + ": expected a list such as a,b, got an empty item");
+    items.emplace_back(item);
+    if (comma == text.size()) return items;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+void declare_task(OptionList& list, const Command& command, TaskOptions& task) {
+  list.group("Task");
+  if (command.has(kTopK)) {
+    list.value("--top-k", "N", command.has(kFilling) ? "results of each mask (default 5)" : "the N best results only",
+               [&](const std::string& text) { task.top_k = parse_count("--top-k", text, 1); });
+  }
+  if (command.has(kFilling)) {
+    list.value("--targets", "LIST", "score only these words, separated by commas; scores stay those of the whole vocabulary",
+               [&](const std::string& text) { task.targets = parse_list("--targets", text); });
+  }
+  if (command.has(kLabels)) {
+    list.flag("--all-scores", "every label with its score, best first", [&] { task.all_scores = true; });
+    list.value("--labels", "LIST", "labels of your own, separated by commas, for a model of natural language inference",
+               [&](const std::string& text) { task.labels = parse_list("--labels", text); });
+    list.value("--hypothesis", "TEXT", "sentence that {} stands in for a label (default \"This example is {}.\")",
+               [&](const std::string& text) {
+                 if (text.find("{}") == std::string::npos) {
+                   throw_usage("--hypothesis: expected a sentence with {} for the label, got \"" + text + '"');
+                 }
+                 task.hypothesis = text;
+               });
+    list.flag("--multi-label", "each of --labels is true or not by itself", [&] { task.multi_label = true; });
+  }
+  if (command.has(kEntities)) {
+    list.value("--aggregation", "HOW", "none, simple, first, average or max: how tokens become entities (default none)",
+               [&](const std::string& word) {
+                 task.aggregation = choose<Aggregation>("--aggregation", word,
+                                                        {{"none", Aggregation::none},
+                                                         {"simple", Aggregation::simple},
+                                                         {"first", Aggregation::first},
+                                                         {"average", Aggregation::average},
+                                                         {"max", Aggregation::max}});
+               });
+  }
+  if (command.has(kAnswers)) {
+    list.value("--stride", "N", "tokens that windows of a long text share (default: half of a window, at most 128)",
+               [&](const std::string& text) { task.stride = parse_count("--stride", text, 0); });
+    list.value("--longest", "N", "most tokens of an answer (default 15)",
+               [&](const std::string& text) { task.longest = parse_count("--longest", text, 1); });
+  }
 }
 
 void declare_bench(OptionList& list, BenchOptions& bench) {
@@ -314,6 +375,7 @@ OptionList command_options(const Command& command, Options& options) {
     list.group("Similarity");
     list.flag("--matrix", "compare every input with every other", [&] { options.matrix = true; });
   }
+  if (command.has(kTopK) || command.has(kEntities)) declare_task(list, command, options.task);
   if (command.has(kMeasuring)) declare_bench(list, options.bench);
   if (command.has(kConverting)) declare_convert(list, options.model);
   if (command.has(kFresh)) declare_init(list, options.model);
@@ -334,6 +396,7 @@ OptionList command_options(const Command& command, Options& options) {
   if (command.has(kInputs)) declare_inputs(list, options.input);
   if (command.has(kTokenizing)) declare_tokenizing(list, options.tokenizing);
   if (command.has(kParts)) declare_parts(list, options.output);
+  if (command.has(kOffsets)) declare_offsets(list, options.output);
   if (command.has(kOutput)) declare_output(list, command, options.output);
   return list;
 }
@@ -349,6 +412,11 @@ void check_options(const Options& options) {
   }
   if (options.tokenizing.prompt.text && options.tokenizing.prompt.name) {
     throw_usage("--prompt and --prompt-name: expected one of them, got both; leave one out");
+  }
+  const TaskOptions& task = options.task;
+  if (task.labels.empty() && task.multi_label) throw_usage("--multi-label: expected --labels with it, got none");
+  if (task.all_scores && task.top_k) {
+    throw_usage("--all-scores and --top-k: expected one of them, got both; leave one out");
   }
   const AttentionQuestions& questions = options.questions;
   if (questions.rollout && (questions.average_layers || questions.average_heads)) {

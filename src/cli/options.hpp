@@ -12,6 +12,7 @@
 #include "mha/io/text_reader.hpp"
 #include "mha/model/model.hpp"
 #include "mha/output/records.hpp"
+#include "mha/pipeline/tasks.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
 
 namespace mha::cli {
@@ -128,6 +129,20 @@ struct StudyOptions {
   std::optional<double> tolerance;    ///< compare
 };
 
+/// `fill-mask`, `classify`, `tag`, `rerank` and `answer`.
+struct TaskOptions {
+  std::string query;                       ///< rerank and answer: what documents are looked at for
+  std::optional<std::size_t> top_k;
+  std::vector<std::string> targets;        ///< fill-mask
+  bool all_scores = false;                 ///< classify, as are the next three
+  std::vector<std::string> labels;
+  std::string hypothesis = "This example is {}.";
+  bool multi_label = false;
+  Aggregation aggregation = Aggregation::none;
+  std::optional<std::size_t> stride;       ///< answer, as is the next
+  std::size_t longest = 15;
+};
+
 struct Command;
 
 /// Everything the command line says, checked as far as it can be without a model.
@@ -143,6 +158,7 @@ struct Options {
   BenchOptions bench;
   AttentionQuestions questions;
   StudyOptions study;
+  TaskOptions task;
   bool matrix = false;                ///< similarity
 };
 

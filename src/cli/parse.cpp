@@ -133,10 +133,22 @@ class Parser {
     options_.command = chosen->first;
     options_.input.texts = std::move(rest);
     options_.input.texts.insert(options_.input.texts.end(), words.after.begin(), words.after.end());
+    if (options_.command->has(kQuery)) take_query();
     return std::move(options_);
   }
 
  private:
+  // The first text is what the others are looked at for.
+  void take_query() {
+    std::vector<std::string>& texts = options_.input.texts;
+    if (texts.empty()) {
+      const std::string name(options_.command->name);
+      throw_usage(name + ": expected " + std::string(options_.command->arguments) + ", got none; see 'mha-cli " + name + " --help'");
+    }
+    options_.task.query = std::move(texts.front());
+    texts.erase(texts.begin());
+  }
+
   void prepare(CLI::App& app) {
     app.set_help_flag();
     app.allow_extras();

@@ -31,6 +31,7 @@ Parts default_parts(RecordKind kind, Format format, bool asks) {
       parts.text = parts.tokens = true;
       break;
     case RecordKind::decode:
+    case RecordKind::task:
       parts.text = true;
       break;
     case RecordKind::similarity:

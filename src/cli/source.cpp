@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/command.hpp"
 #include "cli/log.hpp"
 
 namespace mha::cli {
@@ -15,6 +16,8 @@ const std::vector<std::string> kResultKeys = {"index",         "id",         "te
                                               "hidden_states", "attentions", "layers",         "heads",
                                               "similarity",    "error",      "window",         "find",
                                               "edges",         "stats",      "rollout"};
+// The same of commands on task heads: names that an input of other commands may well bring.
+const std::vector<std::string> kTaskKeys = {"fills", "label", "score", "scores", "entities", "answer", "answers", "start", "end"};
 
 TextReader open_reader(const Options& options) {
   const InputOptions& input = options.input;
@@ -25,6 +28,7 @@ TextReader open_reader(const Options& options) {
   reader.id_key = input.id_key;
   reader.pass_through = input.pass_through;
   reader.reserved_keys = kResultKeys;
+  if (options.command->has(kTask)) reader.reserved_keys.insert(reader.reserved_keys.end(), kTaskKeys.begin(), kTaskKeys.end());
   reader.replace_invalid = input.on_error == OnError::replace;
   if (!input.texts.empty()) return TextReader::from_arguments(input.texts, input.pair, reader);
   if (!input.files.empty()) return TextReader::from_files(input.files, reader);

@@ -35,7 +35,9 @@ EncoderLayer::EncoderLayer(const ModelConfig& config, const LayerWeights& layer,
     : config_(config), layer_(layer), positions_(positions), backend_(backend), precision_(precision) {
   const AttentionWeights& a = layer.attention;
   const FeedForwardWeights& f = layer.feed_forward;
-  qkv_ = pack(backend, precision, {&a.query, &a.key, &a.value});
+  // Scores are what eight bits a row hurt most: where weights are not int8 already, projections of an int8 model keep bf16.
+  const bool finer = precision == Precision::int8 && a.query.weight.view.dtype != DType::i8;
+  qkv_ = pack(backend, finer ? Precision::bf16 : precision, {&a.query, &a.key, &a.value});
   output_ = pack(backend, precision, {&a.output});
   if (config.feed_forward != ModelConfig::FeedForward::none) {
     in_ = config.gated() ? pack(backend, precision, {&f.gate, &f.in}) : pack(backend, precision, {&f.in});

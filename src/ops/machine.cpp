@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <vector>
 
 #include "mha/core/tensor.hpp"
 #include "ops/backend/native/engine.hpp"
@@ -85,11 +86,11 @@ double engine_rate(const native::Engine* engine) {
   const LinearWeights* parts[] = {&linear};
   const auto packed = engine->pack(JoinedWeights(parts));
   native::Bytes memory(engine->operand_bytes(rows, kDepth));
-  FloatBuffer steps(rows);
+  std::vector<native::RowCode> codes(rows);
   FloatBuffer sums(rows * width);
   FloatBuffer x(rows * kDepth);
   std::fill_n(x.data(), rows * kDepth, 0.5F);
-  const native::Operand operand{memory.data(), engine->operand_stride(kDepth), steps.data()};
+  const native::Operand operand{memory.data(), engine->operand_stride(kDepth), codes.data()};
   engine->convert({x.data(), rows, kDepth}, operand);
   engine->begin();
   const double rate = best_rate(100, [&] {

@@ -9,6 +9,7 @@
 #include "mha/output/terminal_text.hpp"
 #include "output/delimited.hpp"
 #include "output/explanation_steps.hpp"
+#include "output/json_values.hpp"
 #include "output/text_table.hpp"
 
 namespace mha {
@@ -89,6 +90,26 @@ std::string cell_text(const AnswerCell& cell, std::optional<int> digits) {
   return text;
 }
 
+void append_row_members(std::string& out, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells,
+                        std::optional<int> digits) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (i > 0) out += ',';
+    out += '"' + columns[i] + "\":";
+    if (cells[i].kind == AnswerCell::Kind::text) {
+      append_json_piece(out, cells[i].text);
+    } else {
+      out += cell_text(cells[i], digits);
+    }
+  }
+}
+
+void append_row_object(std::string& out, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells,
+                       std::optional<int> digits) {
+  out += '{';
+  append_row_members(out, columns, cells, digits);
+  out += '}';
+}
+
 std::string answer_members(const std::vector<Answer>& answers, std::optional<int> digits) {
   std::string out;
   for (const Answer& answer : answers) {
@@ -96,17 +117,8 @@ std::string answer_members(const std::vector<Answer>& answers, std::optional<int
     out += '"' + answer.name + "\":";
     if (!answer.single) out += '[';
     for (std::size_t r = 0; r < answer.rows.size(); ++r) {
-      out += r == 0 ? "{" : ",{";
-      for (std::size_t i = 0; i < answer.columns.size(); ++i) {
-        if (i > 0) out += ',';
-        out += '"' + answer.columns[i] + "\":";
-        if (answer.rows[r][i].kind == AnswerCell::Kind::text) {
-          append_json_string(out, answer.rows[r][i].text);
-        } else {
-          out += cell_text(answer.rows[r][i], digits);
-        }
-      }
-      out += '}';
+      if (r > 0) out += ',';
+      append_row_object(out, answer.columns, answer.rows[r], digits);
     }
     if (!answer.single) out += ']';
   }
@@ -127,29 +139,33 @@ std::string answer_rows(const Answer& answer, std::optional<int> digits) {
   return out;
 }
 
-void append_answer(std::string& out, const Answer& answer, std::size_t columns, std::optional<int> digits) {
+std::string table_text(const AnswerCell& cell, std::optional<int> digits) {
+  if (cell.kind != AnswerCell::Kind::number) return cell_text(cell, digits);
+  char text[400];
+  const auto [end, error] = std::to_chars(std::begin(text), std::end(text), cell.number, std::chars_format::fixed,
+                                          digits.value_or(kTableDigits));
+  return {text, end};
+}
+
+void append_rows(std::string& out, const std::vector<std::string>& columns,
+                 const std::vector<std::vector<AnswerCell>>& rows, std::size_t width, std::optional<int> digits) {
   std::vector<TextTable::Column> titles;
-  for (std::size_t i = 0; i < answer.columns.size(); ++i) {
-    const bool text = !answer.rows.empty() && answer.rows[0][i].kind == AnswerCell::Kind::text;
-    titles.push_back({answer.columns[i], text ? Align::left : Align::right});
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const bool text = !rows.empty() && rows[0][i].kind == AnswerCell::Kind::text;
+    titles.push_back({columns[i], text ? Align::left : Align::right});
   }
   TextTable table(titles);
-  for (const auto& row : answer.rows) {
+  for (const auto& row : rows) {
     std::vector<std::string> cells;
-    for (const AnswerCell& cell : row) {
-      if (cell.kind != AnswerCell::Kind::number) {
-        cells.push_back(cell_text(cell, digits));
-        continue;
-      }
-      char text[400];
-      const auto [end, error] = std::to_chars(std::begin(text), std::end(text), cell.number, std::chars_format::fixed,
-                                              digits.value_or(kTableDigits));
-      cells.emplace_back(text, end);
-    }
+    for (const AnswerCell& cell : row) cells.push_back(table_text(cell, digits));
     table.add(std::move(cells));
   }
+  table.append_to(out, width);
+}
+
+void append_answer(std::string& out, const Answer& answer, std::size_t columns, std::optional<int> digits) {
   out += fit(answer.title, columns) + "\n";
-  table.append_to(out, columns);
+  append_rows(out, answer.columns, answer.rows, columns, digits);
 }
 
 }  // namespace mha

@@ -8,21 +8,9 @@
 #include "mha/analysis/attention_maps.hpp"
 #include "mha/analysis/head_statistics.hpp"
 #include "mha/analysis/questions.hpp"
+#include "mha/output/results.hpp"
 
 namespace mha {
-
-/// One value of an answer: a whole number, a number or a text.
-struct AnswerCell {
-  enum class Kind { integer, number, text } kind = Kind::integer;
-  long integer = 0;
-  double number = 0;
-  std::string text;
-
-  static AnswerCell of(std::size_t value) { return {Kind::integer, static_cast<long>(value), 0, {}}; }
-  static AnswerCell whole(long value) { return {Kind::integer, value, 0, {}}; }
-  static AnswerCell of(double value) { return {Kind::number, 0, value, {}}; }
-  static AnswerCell of(std::string value) { return {Kind::text, 0, 0, std::move(value)}; }
-};
 
 /// The answer to one question as rows: the same for JSON, CSV and the terminal.
 struct Answer {
@@ -43,6 +31,13 @@ std::vector<std::string> answer_columns(const AttentionQuestions& questions);
 /// Statistics as an answer ("stats").
 Answer statistics_answer(const std::vector<HeadStatistics>& heads);
 
+/// `{"score":…,"label":…}` of a row.
+void append_row_object(std::string& out, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells,
+                       std::optional<int> digits);
+/// The same without braces.
+void append_row_members(std::string& out, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells,
+                        std::optional<int> digits);
+
 /// `"find":[{…},…],"edges":[…]`: members of a record.
 std::string answer_members(const std::vector<Answer>& answers, std::optional<int> digits);
 
@@ -51,6 +46,13 @@ std::string answer_rows(const Answer& answer, std::optional<int> digits);
 
 /// A table for people.
 void append_answer(std::string& out, const Answer& answer, std::size_t columns, std::optional<int> digits);
+
+/// A table of rows for people, under no title.
+void append_rows(std::string& out, const std::vector<std::string>& columns,
+                 const std::vector<std::vector<AnswerCell>>& rows, std::size_t width, std::optional<int> digits);
+
+/// A value as a table has it: numbers with a fixed number of places.
+std::string table_text(const AnswerCell& cell, std::optional<int> digits);
 
 /// A value as CSV and JSON have it (texts as they are).
 std::string cell_text(const AnswerCell& cell, std::optional<int> digits);

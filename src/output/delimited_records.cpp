@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "mha/core/utf8.hpp"
 #include "mha/output/records.hpp"
 #include "output/answers.hpp"
 #include "output/delimited.hpp"
@@ -113,6 +114,8 @@ class DelimitedFormatter : public RecordFormatter {
         return render_similarity(record, out);
       case RecordKind::decode:
         return finish(start(record, out).text(record.text));
+      case RecordKind::task:
+        return render_results(record, out);
     }
   }
 
@@ -149,6 +152,11 @@ class DelimitedFormatter : public RecordFormatter {
         break;
       case RecordKind::decode:
         names = {"text"};
+        break;
+      case RecordKind::task:
+        names = schema_.results.columns;
+        if (schema_.parts.text) names.insert(names.begin(), "text");
+        if (!schema_.results.list_name.empty()) names.insert(names.begin(), schema_.results.list_name);
         break;
     }
     return names;
@@ -246,6 +254,19 @@ class DelimitedFormatter : public RecordFormatter {
     Row row = start(record, out);
     for (const float value : record.similarity) row.number(value, schema_.digits);
     finish(row);
+  }
+
+  void render_results(const Record& record, std::string& out) const {
+    for (const ResultRow& result : record.results) {
+      Row row = start(record, out);
+      if (!schema_.results.list_name.empty()) row.integer(result.list);
+      if (schema_.parts.text) row.text(record.text);
+      for (const AnswerCell& cell : result.cells) {
+        if (cell.kind == AnswerCell::Kind::text) row.text(utf8::replace_invalid(cell.text));
+        else row.text(cell_text(cell, schema_.digits));
+      }
+      finish(row);
+    }
   }
 
   std::string_view token(const Record& record, std::size_t position) const {

@@ -38,6 +38,7 @@ class JsonFormatter : public RecordFormatter {
       if (schema_.parts.tokens) append_tokens(record, out);
       if (record.encoding.truncated()) out += ",\"truncated\":true";
       append_arrays(record, out);
+      if (schema_.kind == RecordKind::task) append_results(record, out);
       if (!record.analysis.empty()) (out += ',') += record.analysis;
     }
     if (!record.extra.empty()) (out += ',') += record.extra;
@@ -109,6 +110,24 @@ class JsonFormatter : public RecordFormatter {
     append_list(out, schema_.layers, number);
     out += ",\"heads\":";
     append_list(out, schema_.heads, number);
+  }
+
+  void append_results(const Record& record, std::string& out) const {
+    const ResultLayout& layout = schema_.results;
+    out += ',';
+    if (layout.shape == ResultLayout::Shape::members) {
+      return append_row_members(out, layout.columns, record.results.at(0).cells, schema_.digits);
+    }
+    ((out += '"') += layout.key) += "\":[";
+    const bool nested = layout.shape == ResultLayout::Shape::lists;
+    const std::vector<ResultRow>& rows = record.results;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const bool first = i == 0 || (nested && rows[i].list != rows[i - 1].list);
+      if (nested && first) out += i == 0 ? "[" : "],[";
+      if (!first) out += ',';
+      append_row_object(out, layout.columns, rows[i].cells, schema_.digits);
+    }
+    out += nested && !rows.empty() ? "]]" : "]";
   }
 
   // The words that maps are about, the maps as they are looked at, and the answers.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "mha/core/utf8.hpp"
+
 namespace mha {
 namespace {
 
@@ -42,11 +44,19 @@ void Record::clear() {
   hidden_states.clear();
   attentions.clear();
   similarity.clear();
+  results.clear();
   analysis.clear();
   rendered.clear();
 }
 
 void Record::fail(std::string_view why) { (error = place + ": ") += why; }
+
+std::size_t offset_in(const Record& record, std::size_t position, OffsetUnit unit) {
+  if (unit == OffsetUnit::bytes) return position;
+  const std::size_t prompt = std::min(position, record.prompt.size());
+  return utf8::length(record.prompt.substr(0, prompt)) +
+         utf8::length(std::string_view(record.text).substr(0, position - prompt));
+}
 
 std::vector<Span> offsets_in(const Record& record, OffsetUnit unit) {
   std::vector<Span> offsets = record.encoding.offsets;

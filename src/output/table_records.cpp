@@ -222,6 +222,37 @@ class DecodeTable : public TableFormatter {
   }
 };
 
+/// A line an input where it has one result, else its text and a table.
+class TaskTable : public TableFormatter {
+ public:
+  using TableFormatter::TableFormatter;
+
+ private:
+  void render_good(const Record& record, std::string& out) const override {
+    const ResultLayout& layout = schema_.results;
+    if (layout.shape == ResultLayout::Shape::members) {
+      std::string line = pad_left(std::to_string(record.index), 5);
+      if (!record.id.empty()) line += " (" + record.id + ")";
+      for (const AnswerCell& cell : record.results.at(0).cells) {
+        line += "  " + utf8::replace_invalid(table_text(cell, schema_.digits));
+      }
+      return append_line(out, line + "  " + record.text);
+    }
+    append_title(record, out);
+    for (std::size_t i = 0; i < record.results.size();) {
+      const std::size_t list = record.results[i].list;
+      std::vector<std::vector<AnswerCell>> rows;
+      for (; i < record.results.size() && record.results[i].list == list; ++i) {
+        rows.push_back(record.results[i].cells);
+        for (AnswerCell& cell : rows.back()) cell.text = utf8::replace_invalid(cell.text);
+      }
+      append_rows(out, layout.columns, rows, schema_.columns, schema_.digits);
+      out += '\n';
+    }
+    if (record.results.empty()) out += '\n';
+  }
+};
+
 class HeatmapFormatter : public TableFormatter {
  public:
   using TableFormatter::TableFormatter;
@@ -251,6 +282,8 @@ std::unique_ptr<RecordFormatter> table_formatter(RecordSchema schema) {
       return std::make_unique<EmbeddingTable>(std::move(schema));
     case RecordKind::similarity:
       return std::make_unique<SimilarityTable>(std::move(schema));
+    case RecordKind::task:
+      return std::make_unique<TaskTable>(std::move(schema));
     case RecordKind::decode:
       return std::make_unique<DecodeTable>(std::move(schema));
     case RecordKind::attention:

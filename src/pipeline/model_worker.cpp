@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mha/core/error.hpp"
+#include "pipeline/packed_inputs.hpp"
 
 namespace mha {
 namespace {
@@ -19,17 +20,12 @@ std::size_t prompt_tokens(const ModelWork& work) {
   return prompt_token_count(*work.tokenizer, work.prompt, options, scratch);
 }
 
-// Less work than this is done before another thread has started or woken up.
-constexpr std::size_t kOperationsWorthThreads = 10'000'000;
-
-std::size_t operations_a_row(const ModelConfig& config) {
-  return 2 * config.n_layers * config.d_model * (4 * config.n_heads * config.d_head + 2 * config.d_ff);
-}
-
 class ModelWorker : public RecordWorker {
  public:
   ModelWorker(const ModelWork& work, std::size_t prompt_length, Executor* executor)
-      : work_(work), prompt_length_(prompt_length), team_(executor), alone_(nullptr) {
+      : work_(work),
+        prompt_length_(prompt_length),
+        inputs_(work.encoder == nullptr ? ModelConfig() : work.encoder->config(), executor) {
     const auto& pooling = work.sentence.pooling;
     needs_pooler_ =
         work.parts.embedding && std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) != pooling.end();
@@ -37,7 +33,6 @@ class ModelWorker : public RecordWorker {
     const ModelConfig& config = work.encoder->config();
     const std::size_t heads = work.wanted.attention_heads.empty() ? config.n_heads : work.wanted.attention_heads.size();
     maps_ = work.parts.attentions ? work.wanted.attention_layers.size() * heads : 0;
-    rows_worth_threads_ = kOperationsWorthThreads / std::max<std::size_t>(operations_a_row(config), 1);
     rows_ = (work.parts.last_hidden_state ? 1 : 0) + (work.parts.hidden_states ? config.n_layers + 1 : 0);
   }
 
@@ -63,20 +58,14 @@ class ModelWorker : public RecordWorker {
   void encode(std::span<Record* const> batch) override {
     if (work_.encoder == nullptr) return;
     const std::size_t d_model = work_.encoder->config().d_model;
-    ids_.clear();
-    types_.clear();
-    row_begin_.assign(1, 0);
+    inputs_.clear();
     for (Record* record : batch) {
       record->d_model = d_model;
-      const Encoding& encoding = record->encoding;
-      if (encoding.size() == 0) continue;
-      ids_.insert(ids_.end(), encoding.input_ids.begin(), encoding.input_ids.end());
-      types_.insert(types_.end(), encoding.token_type_ids.begin(), encoding.token_type_ids.end());
-      row_begin_.push_back(ids_.size());
+      if (record->tokens() > 0) inputs_.add(record->encoding);
     }
-    if (ids_.empty() || !needs_forward()) return;
-    const Batch inputs{ids_, types_, row_begin_};
-    Workspace& workspace = ids_.size() < rows_worth_threads_ ? alone_ : team_;
+    if (inputs_.rows() == 0 || !needs_forward()) return;
+    const Batch inputs = inputs_.batch();
+    Workspace& workspace = inputs_.workspace();
     const ConstMatrix hidden =
         work_.encoder->forward(inputs, workspace, work_.wanted, captures() ? &captured_ : nullptr);
     if (needs_pooler_) {
@@ -128,17 +117,12 @@ class ModelWorker : public RecordWorker {
   const ModelWork& work_;
   std::size_t prompt_length_;
   TokenizerScratch scratch_;
-  Workspace team_;
-  Workspace alone_;
-  std::size_t rows_worth_threads_ = 0;
+  PackedInputs inputs_;
   Captured captured_;
   bool needs_pooler_ = false;
   std::size_t maps_ = 0;  // attention maps of a record
   std::size_t rows_ = 0;  // vectors a token
   std::string joined_;
-  std::vector<std::int32_t> ids_;
-  std::vector<std::int32_t> types_;
-  std::vector<std::size_t> row_begin_;
   std::vector<float> pooled_;
 };
 

@@ -251,6 +251,10 @@ class Pipeline final : public Tokenizer {
       if (skip_special_tokens && added_.is_special(content)) continue;
       tokens.emplace_back(content);
     }
+    return join(std::move(tokens));
+  }
+
+  std::string join(std::vector<std::string> tokens) const override {
     std::string text;
     if (parts_.decoder) {
       parts_.decoder->decode(tokens);
@@ -280,6 +284,8 @@ class Pipeline final : public Tokenizer {
     const AddedToken* added = added_.token(id);
     return added != nullptr && added_.is_special(added->content);
   }
+
+  std::string_view continuing_prefix() const override { return parts_.model->continuing_prefix(); }
 
   std::size_t special_count(bool pair) const override { return parts_.post_processor.special_count(pair); }
 

@@ -61,7 +61,7 @@ def main():
                 got = run.stdout.decode("utf8", "replace")
                 if got and not got.endswith("\n"):
                     got += "\n"
-                if not re.fullmatch(pattern(output), got):
+                if not re.fullmatch(pattern(output) + r"\n*", got):
                     failed += 1
                     print(f"{os.path.basename(readme)}:{at}: $ {command}\n--- shown\n" + "\n".join(output) + "\n--- comes out\n" + got)
     if count == 0:

@@ -10,6 +10,7 @@
 #include "mha/analysis/questions.hpp"
 #include "mha/io/output_stream.hpp"
 #include "mha/output/heatmap.hpp"
+#include "mha/output/results.hpp"
 #include "mha/tokenizer/encoding.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
 
@@ -45,6 +46,7 @@ struct Record {
   std::vector<float> hidden_states;      ///< [n_layers + 1][tokens][d_model]
   std::vector<float> attentions;         ///< [layers][heads][query][key]
   std::vector<float> similarity;         ///< cosines: one, or with a matrix one an input
+  std::vector<ResultRow> results;        ///< what a task found
   std::string analysis;                  ///< further members, JSON text `"key":value,…`; empty: none
 
   std::string rendered;  ///< this record in the output format
@@ -59,7 +61,7 @@ struct Record {
 enum class OffsetUnit { code_points, bytes };
 
 /// What a record is about: decides the columns of csv, tsv and table.
-enum class RecordKind { encode, embed, attention, tokenize, similarity, decode };
+enum class RecordKind { encode, embed, attention, tokenize, similarity, decode, task };
 
 /// What all records of a run share.
 struct RecordSchema {
@@ -78,6 +80,7 @@ struct RecordSchema {
   std::size_t embedding_width = 0;
   bool similarity_matrix = false;
   std::size_t similarity_columns = 0;  ///< inputs of the matrix
+  ResultLayout results;                ///< of a task
 
   bool ids = false;     ///< inputs may bring ids: csv and tsv have a column for them
   bool errors = false;  ///< error records may come: csv and tsv have a column for them
@@ -119,6 +122,9 @@ std::unique_ptr<RecordFormatter> ids_formatter();
 std::unique_ptr<RecordFormatter> html_formatter(RecordSchema schema, std::string model);
 std::unique_ptr<RecordFormatter> svg_formatter(RecordSchema schema, std::string model);
 std::unique_ptr<RecordFormatter> png_formatter(RecordSchema schema, std::string model);
+
+/// A byte position of prompt and text in the unit.
+std::size_t offset_in(const Record& record, std::size_t position, OffsetUnit unit);
 
 /// Begin and end of each token in the unit, and in code points counted over prompt and text (or the pair's own text).
 std::vector<Span> offsets_in(const Record& record, OffsetUnit unit);

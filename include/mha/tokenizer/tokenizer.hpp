@@ -70,6 +70,9 @@ class Tokenizer {
   /// Text of ids through the decoder; Error{input} for an id outside the vocabulary.
   virtual std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const = 0;
 
+  /// Text of vocabulary entries, or of texts made of some, through the decoder.
+  virtual std::string join(std::vector<std::string> tokens) const = 0;
+
   /// Vocabulary size with added tokens.
   virtual std::size_t vocab_size() const = 0;
   /// The vocabulary entry of an id (may be bytes that are no character for byte-level pieces written as such).
@@ -77,6 +80,8 @@ class Tokenizer {
   virtual std::optional<std::int32_t> id_of(std::string_view token) const = 0;
   /// Whether the id is an added token marked special.
   virtual bool is_special(std::int32_t id) const = 0;
+  /// What begins each piece inside a word (`##`); empty where pieces have no such mark.
+  virtual std::string_view continuing_prefix() const = 0;
   /// Number of specials that the template adds to a single text, or to a pair.
   virtual std::size_t special_count(bool pair) const = 0;
   /// `mask_token`, `unk_token`, `pad_token`, `cls_token`, `sep_token` by role, from the files; empty when unknown.

@@ -19,5 +19,10 @@ extern const Command kModelVerify;
 extern const Command kModelConvert;
 extern const Command kModelInit;
 extern const Command kBench;
+extern const Command kFillMask;
+extern const Command kClassify;
+extern const Command kTag;
+extern const Command kRerank;
+extern const Command kAnswer;
 
 }  // namespace mha::cli

@@ -5,7 +5,7 @@ namespace mha::cli {
 std::span<const Command* const> commands() {
   static constexpr const Command* kAll[] = {
       &kEncode, &kEmbed,   &kAttention, &kExplain,   &kTokenize,    &kSimilarity,   &kHeads,
-      &kCompare, &kModelList, &kModelInfo, &kModelVerify, &kModelConvert, &kModelInit, &kBench,
+      &kCompare, &kFillMask, &kClassify, &kTag, &kRerank, &kAnswer, &kModelList, &kModelInfo, &kModelVerify, &kModelConvert, &kModelInit, &kBench,
   };
   return kAll;
 }

@@ -47,6 +47,7 @@ class Bpe final : public Model {
   std::string_view type() const override { return "BPE"; }
   const Vocab& vocab() const override { return parts_.vocab; }
   std::int32_t unk_id() const override { return unk_id_; }
+  std::string_view continuing_prefix() const override { return parts_.continuing_subword_prefix; }
   bool can_read_bytes() const override { return true; }
   void read_bytes() override;
 

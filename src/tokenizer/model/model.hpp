@@ -43,6 +43,8 @@ class Model {
   virtual const Vocab& vocab() const = 0;
   /// The unknown token's id, -1 when there is none.
   virtual std::int32_t unk_id() const = 0;
+  /// What begins each piece but the first of a word; empty: nothing does.
+  virtual std::string_view continuing_prefix() const { return {}; }
 
   /// Whether words may come as bytes instead of ByteLevel's characters; `read_bytes` is then called once, while loading.
   /// `vocab()` stays as the file has it.

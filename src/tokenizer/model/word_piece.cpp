@@ -90,6 +90,7 @@ class WordPiece final : public Model {
   std::string_view type() const override { return "WordPiece"; }
   const Vocab& vocab() const override { return vocab_; }
   std::int32_t unk_id() const override { return unk_id_; }
+  std::string_view continuing_prefix() const override { return options_.continuing_subword_prefix; }
 
  private:
   void tokenize_word(std::string_view text, Span span, std::uint32_t index, const Vocab::Key& key, std::string& buffer,

@@ -238,7 +238,7 @@ TEST_CASE("verify lists everything that is wrong, not the first thing") {
   }
 }
 
-TEST_CASE("--pooling pooler on a model without pooler weights is refused with advice") {
+TEST_CASE("pooling by a pooler that the model lacks is refused with advice") {
   const TemporaryFolder folder;
   const std::string path = (folder / "m.json").string();
   mha::init_model(shape(path, ModelFormat::json));

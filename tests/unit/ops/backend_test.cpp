@@ -137,9 +137,9 @@ TEST_CASE("I8 weights are multiplied as the codes they are") {
   LinearWeights weights;
   weights.weight = {"w", {DType::i8, {70, 40}, reinterpret_cast<const std::byte*>(codes.data())}, test::view_of(steps, {70})};
   const LinearWeights* parts[] = {&weights};
-  // Whole numbers up to 127 are their own codes when the largest is there.
+  // Whole numbers from 0 to 255 are their own codes when both ends are there.
   std::vector<float> x(3 * 40);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 40 == 0 ? 127.0F : static_cast<float>(static_cast<int>(i % 11) - 5);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 40 == 0 ? 255.0F : static_cast<float>((i % 40 - 1) % 11);
   for (const std::string& name : backend_names()) {
     const Backend& backend = backend_named(name);
     for (const Precision precision : {Precision::f32, Precision::bf16x6, Precision::int8}) {

@@ -17,8 +17,8 @@ std::vector<float> sums_of(const native::Engine& engine, const test::LinearCase&
   const std::size_t block = engine.row_block();
   const std::size_t padded = (rows + block - 1) / block * block;
   native::Bytes memory(engine.operand_bytes(padded, packed->in));
-  std::vector<float> steps(padded);
-  const native::Operand operand{memory.data(), engine.operand_stride(packed->in), steps.data()};
+  std::vector<native::RowCode> codes(padded);
+  const native::Operand operand{memory.data(), engine.operand_stride(packed->in), codes.data()};
   engine.convert({x.data(), rows, packed->in}, operand);
   native::Bytes expanded(std::max<std::size_t>(64, engine.expanded_bytes(packed->steps)));
   const std::size_t stride = packed->panels * engine.panel();

@@ -44,16 +44,22 @@ struct Packed final : PackedLinear {
   Bytes data;
   std::vector<float> bias;     // [panels · panel], zero beyond `out`
   std::vector<float> scale;    // int8: a step a column
-  std::vector<std::int32_t> offset;  // int8 without AMX: 128 · Σ codes of a column
+  std::vector<std::int32_t> sum;  // int8: Σ codes of a column
 
   const std::byte* panel(std::size_t index) const { return data.data() + index * panel_bytes; }
+};
+
+/// How a row of int8 operands was quantised: value = step · (code − zero).
+struct RowCode {
+  float step;
+  std::int32_t zero;
 };
 
 /// Input rows in the form an engine multiplies, in scratch that the caller owns.
 struct Operand {
   std::byte* data = nullptr;
   std::size_t stride = 0;       // bytes, from Engine::operand_stride
-  float* row_step = nullptr;    // int8: one a row
+  RowCode* codes = nullptr;     // int8: one a row
 };
 
 /// Memory that will be read next: asked for while a block is multiplied.
@@ -69,6 +75,20 @@ struct BlockTail {
   bool coarse = false;  // the activation may be as coarse as operands are that are rounded next
   const float* residual = nullptr;
   std::size_t residual_stride = 0;
+};
+
+/// A block of sums that waits for its tail: the result goes to y, or to an operand where y is nullptr.
+struct Finish {
+  const float* sums = nullptr;
+  std::size_t stride = 0;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  BlockTail tail;
+  float* y = nullptr;
+  std::size_t y_stride = 0;
+  Operand operand;
+  std::size_t row = 0;
+  std::size_t column = 0;
 };
 
 /// Arithmetic of one precision on one kind of CPU: products of a block of rows with a panel of weights. Stateless.
@@ -105,6 +125,16 @@ class Engine {
   virtual void multiply(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
                         const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
                         std::size_t stride, bool accumulate, Ahead ahead) const = 0;
+  /// The same without `accumulate`, while the block before is finished: products and tails use different parts of the CPU.
+  /// `before` may be nullptr.
+  virtual void multiply_and_finish(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
+                                   const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows,
+                                   float* sums, std::size_t stride, Ahead ahead, const Finish* before) const {
+    if (before != nullptr) finish(*before);
+    multiply(weights, panel, begin, end, expanded, operand, row, rows, sums, stride, false, ahead);
+  }
+  /// The tail of a block.
+  void finish(const Finish& block) const;
   /// expand and multiply in one, for an operand of a single block, whose products would wait for the unfolded panel.
   virtual void expand_and_multiply(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
                                    std::byte* scratch, const Operand& operand, std::size_t rows, float* sums,

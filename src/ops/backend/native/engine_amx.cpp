@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <type_traits>
@@ -30,6 +31,54 @@ void FinishToParts(const float* sums, std::size_t stride, std::size_t rows, std:
   WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
     FinishVectors(sums, stride, rows, cols, tail, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t) {
       StoreParts<Parts>(value.raw, to + r * kTileRow + c * sizeof(std::uint16_t));
+    });
+  });
+}
+
+/// A full block of sums while the full block before is finished, a few rows after each step: a tail that waited for the tiles
+/// would leave both idle in turns.
+template <std::size_t Parts>
+void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
+                       std::size_t sums_stride, native::Ahead ahead, const native::Finish& before) {
+  constexpr std::size_t kGroups = kBlock / 2;
+  const F32 d;
+  const native::BlockTail& tail = before.tail;
+  std::byte* parts = before.y == nullptr ? TiledAt<Parts>(before.operand, before.row, before.column) : nullptr;
+  const std::size_t share = (kGroups + steps - 1) / steps;
+  std::size_t done = 0;
+  WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
+    // Two rows of two vectors.
+    const auto finish_group = [&](std::size_t group) {
+      const std::size_t row = 2 * group;
+      const V32 left = hn::LoadU(d, tail.bias);
+      const V32 right = hn::LoadU(d, tail.bias + kTileRows);
+      const float* from = before.sums + row * before.stride;
+      const float* below = from + before.stride;
+      Wide x{{hn::Add(hn::LoadU(d, from), left), hn::Add(hn::LoadU(d, from + kTileRows), right),
+              hn::Add(hn::LoadU(d, below), left), hn::Add(hn::LoadU(d, below + kTileRows), right)}};
+      x = function(WideF32(), x);
+      if (before.y == nullptr) {
+        std::byte* to = parts + row * kTileRow;
+        StoreParts<Parts>(x.v[0].raw, to);
+        StoreParts<Parts>(x.v[1].raw, to + kTileRow / 2);
+        StoreParts<Parts>(x.v[2].raw, to + kTileRow);
+        StoreParts<Parts>(x.v[3].raw, to + kTileRow + kTileRow / 2);
+        return;
+      }
+      if (tail.residual != nullptr) {
+        const float* residual = tail.residual + row * tail.residual_stride;
+        const float* residual_below = residual + tail.residual_stride;
+        x = Add(x, {{hn::LoadU(d, residual), hn::LoadU(d, residual + kTileRows), hn::LoadU(d, residual_below),
+                     hn::LoadU(d, residual_below + kTileRows)}});
+      }
+      float* to = before.y + row * before.y_stride;
+      hn::StoreU(x.v[0], d, to);
+      hn::StoreU(x.v[1], d, to + kTileRows);
+      hn::StoreU(x.v[2], d, to + before.y_stride);
+      hn::StoreU(x.v[3], d, to + before.y_stride + kTileRows);
+    };
+    MultiplyTiles<Parts, true>(rows, weights, steps, sums, sums_stride, false, ahead, [&](std::size_t) {
+      for (std::size_t i = 0; i < share && done < kGroups; ++i) finish_group(done++);
     });
   });
 }
@@ -148,39 +197,40 @@ HWY_INLINE void MultiplyCodes(const std::byte* rows, const std::byte* weights, s
   for (std::size_t s = 0; s < steps; ++s, rows += 2 * kTileBytes, weights += 2 * kTileBytes) {
     LoadRows<Two>(rows);
     LoadWeights(weights);
-    _tile_dpbssd(0, 4, 6);
-    _tile_dpbssd(1, 4, 7);
+    _tile_dpbusd(0, 4, 6);
+    _tile_dpbusd(1, 4, 7);
     if (Two) {
-      _tile_dpbssd(2, 5, 6);
-      _tile_dpbssd(3, 5, 7);
+      _tile_dpbusd(2, 5, 6);
+      _tile_dpbusd(3, 5, 7);
     }
   }
   CloseSums<Two>(sums, sums_stride);
 }
 
-/// Sums of codes, less an offset a column, times the steps of row and column.
-HWY_INLINE void ScaleSums(float* sums, std::size_t sums_stride, std::size_t count, const float* row_steps, const float* scale,
-                          const std::int32_t* offset) {
+/// Sums of codes, less what the zeros of the rows add, times the steps of row and column.
+HWY_INLINE void ScaleSums(float* sums, std::size_t sums_stride, std::size_t count, const native::RowCode* rows,
+                          const float* scale, const std::int32_t* column_sums) {
   for (std::size_t half = 0; half < 2; ++half) {
     const __m512 column_scale = _mm512_loadu_ps(scale + half * kTileRows);
-    const __m512i column_offset = _mm512_loadu_si512(offset + half * kTileRows);
+    const __m512i column_sum = _mm512_loadu_si512(column_sums + half * kTileRows);
     for (std::size_t r = 0; r < count; ++r) {
       float* line = sums + r * sums_stride / sizeof(float) + half * kTileRows;
-      const __m512 sum = _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(line), column_offset));
-      _mm512_storeu_ps(line, _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(row_steps[r]), column_scale)));
+      const __m512i zeros = _mm512_mullo_epi32(_mm512_set1_epi32(rows[r].zero), column_sum);
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(line), zeros));
+      _mm512_storeu_ps(line, _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(rows[r].step), column_scale)));
     }
   }
 }
 
-void MultiplyCodesBlock(const std::byte* rows, const float* row_steps, const std::byte* weights, const float* scale,
-                        const std::int32_t* offset, std::size_t steps, float* sums, std::size_t sums_stride,
+void MultiplyCodesBlock(const std::byte* rows, const native::RowCode* row_codes, const std::byte* weights,
+                        const float* scale, const std::int32_t* column_sums, std::size_t steps, float* sums, std::size_t sums_stride,
                         std::size_t count) {
   if (count > kTileRows) {
     MultiplyCodes<true>(rows, weights, steps, sums, sums_stride);
   } else {
     MultiplyCodes<false>(rows, weights, steps, sums, sums_stride);
   }
-  ScaleSums(sums, sums_stride, count, row_steps, scale, offset);
+  ScaleSums(sums, sums_stride, count, row_codes, scale, column_sums);
 }
 
 /// The same products where there are no tiles: pairs of bfloat16 by AVX512_BF16, quadruples of codes by AVX512_VNNI. A register
@@ -239,49 +289,50 @@ void DotBlock(const std::byte* rows, const std::byte* weights, std::size_t steps
   while (r < count) group(std::integral_constant<std::size_t, 1>());
 }
 
-/// Codes of rows with 128 added, and sums of what that adds for each output: dpbusd takes one operand without sign.
-void AddOffset(std::byte* rows, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += kTileRow) {
-    _mm512_store_si512(rows + i, _mm512_xor_si512(_mm512_load_si512(rows + i), _mm512_set1_epi8(-128)));
-  }
-}
-
-void DotCodesBlock(const std::byte* rows, const float* row_steps, const std::byte* weights, const float* scale,
-                   const std::int32_t* offset, std::size_t steps, float* sums, std::size_t sums_stride, std::size_t count) {
+void DotCodesBlock(const std::byte* rows, const native::RowCode* row_codes, const std::byte* weights, const float* scale,
+                   const std::int32_t* column_sums, std::size_t steps, float* sums, std::size_t sums_stride, std::size_t count) {
   DotBlock<true>(rows, weights, steps, sums, sums_stride, false, count);
-  ScaleSums(sums, sums_stride, count, row_steps, scale, offset);
+  ScaleSums(sums, sums_stride, count, row_codes, scale, column_sums);
 }
 
-/// Rows as codes of one step a row, into tiles of 16 rows × 64 columns.
+/// Rows as codes 0…255 of one step and zero a row, into tiles of 16 rows × 64 columns. The range of a row reaches from its
+/// least value to its largest, 0 included: after GELU nearly all of it is on one side.
 void ConvertCodes(ConstMatrix x, const native::Operand& operand, std::size_t cols) {
   constexpr std::size_t kLanes = 16;
-  constexpr float kLargestCode = 127.0F;
+  constexpr float kLargestCode = 255.0F;
   // Below this the inverse of the step is infinite, and the row is zero for any purpose.
-  constexpr float kSmallest = 1e-36F;
+  constexpr float kSmallest = 1e-35F;
   for (std::size_t r = 0; r < x.rows; ++r) {
     const float* from = x.row(r);
-    __m512 largest = _mm512_setzero_ps();
-    __m512 nan_keeper = _mm512_setzero_ps();
     const auto load = [&](std::size_t c) {
       const std::size_t left = x.cols > c ? x.cols - c : 0;
       const auto mask = static_cast<__mmask16>(left >= kLanes ? 0xFFFFU : (1U << left) - 1U);
       return _mm512_maskz_loadu_ps(mask, from + c);
     };
+    __m512 least = _mm512_setzero_ps();
+    __m512 largest = _mm512_setzero_ps();
+    __m512 nan_keeper = _mm512_setzero_ps();
     for (std::size_t c = 0; c < x.cols; c += kLanes) {
       const __m512 value = load(c);
-      largest = _mm512_max_ps(largest, _mm512_abs_ps(value));
+      least = _mm512_min_ps(least, value);
+      largest = _mm512_max_ps(largest, value);
       nan_keeper = _mm512_fmadd_ps(value, _mm512_setzero_ps(), nan_keeper);
     }
+    const float low = _mm512_reduce_min_ps(least);
     // A row with NaN or infinity has a step that is not finite, so that its results are not either.
-    const float top = _mm512_reduce_max_ps(largest) + _mm512_reduce_add_ps(nan_keeper);
-    const bool zero = top <= kSmallest;
-    operand.row_step[r] = zero ? 0.0F : top / kLargestCode;
-    const __m512 inverse = _mm512_set1_ps(zero ? 0.0F : kLargestCode / top);
+    const float range = _mm512_reduce_max_ps(largest) - low + _mm512_reduce_add_ps(nan_keeper);
+    const bool flat = range <= kSmallest;
+    const float inverse = flat ? 0.0F : kLargestCode / range;
+    const float zero = std::nearbyint(-low * inverse);
+    operand.codes[r] = {flat ? 0.0F : range / kLargestCode, std::isfinite(zero) ? static_cast<std::int32_t>(zero) : 0};
+    const __m512 inverses = _mm512_set1_ps(inverse);
+    const __m512i zeros = _mm512_set1_epi32(operand.codes[r].zero);
     std::byte* to = operand.data + r / kBlock * operand.stride + r % kBlock * kTileRow;
     for (std::size_t c = 0; c < cols; c += kLanes) {
-      const __m512i codes = _mm512_cvtps_epi32(_mm512_mul_ps(load(c), inverse));
+      const __m512i shifted = _mm512_add_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(load(c), inverses)), zeros);
+      const __m512i codes = _mm512_max_epi32(shifted, _mm512_setzero_si512());
       std::byte* at = to + c / kTileRow * 2 * kTileBytes + c % kTileRow;
-      _mm_store_si128(reinterpret_cast<__m128i*>(at), _mm512_cvtsepi32_epi8(codes));
+      _mm_store_si128(reinterpret_cast<__m128i*>(at), _mm512_cvtusepi32_epi8(codes));
     }
   }
 }
@@ -373,6 +424,20 @@ class TileEngine : public Engine {
                                stride * sizeof(float), accumulate, rows, ahead);
   }
 
+  void multiply_and_finish(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+                           const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
+                           std::size_t stride, Ahead ahead, const Finish* before) const override {
+    const bool full = before != nullptr && before->rows == amx::kBlock && before->cols == amx::kPanel;
+    if (!full || rows <= amx::kTileRows) {
+      if (before != nullptr) finish(*before);
+      multiply(weights, panel_index, first, last, expanded, operand, row, rows, sums, stride, false, ahead);
+      return;
+    }
+    const std::byte* tiles = Parts == 3 ? expanded : weights.panel(panel_index) + first * kStepBytes;
+    amx::MultiplyAndFinish<Parts>(operand.data + row / amx::kBlock * operand.stride, tiles, last - first, sums,
+                                  stride * sizeof(float), ahead, *before);
+  }
+
   void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
                            std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
                            bool accumulate) const override {
@@ -407,6 +472,11 @@ class PairEngine final : public TileEngine<1> {
                          weights.panel(panel_index) + step_bytes(first), last - first, sums, stride * sizeof(float), accumulate,
                          rows);
   }
+  void multiply_and_finish(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+                           const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
+                           std::size_t stride, Ahead ahead, const Finish* before) const override {
+    Engine::multiply_and_finish(weights, panel_index, first, last, expanded, operand, row, rows, sums, stride, ahead, before);
+  }
   void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
                            std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
                            bool accumulate) const override {
@@ -414,7 +484,7 @@ class PairEngine final : public TileEngine<1> {
   }
 };
 
-/// int8: codes with a step a row on both sides, sums in int32. Both instructions give the same sums.
+/// int8: codes with a step a row on both sides, and a zero a row of the input; sums in int32. Both instructions give the same.
 template <bool Tiles>
 class CodeEngine final : public Engine {
  public:
@@ -440,7 +510,7 @@ class CodeEngine final : public Engine {
     packed->panel_bytes = packed->steps * 2 * amx::kTileBytes;
     packed->data = Bytes(packed->panels * packed->panel_bytes);
     packed->scale.resize(packed->panels * amx::kPanel, 0.0F);
-    packed->offset.resize(packed->panels * amx::kPanel, 0);
+    packed->sum.resize(packed->panels * amx::kPanel, 0);
     const std::size_t depth = packed->steps * step();
     std::vector<std::int8_t> codes(amx::kTileRows * depth);
     for (std::size_t column = 0; column < packed->panels * amx::kPanel; column += amx::kTileRows) {
@@ -451,10 +521,9 @@ class CodeEngine final : public Engine {
       std::byte* to =
           packed->data.data() + column / amx::kPanel * packed->panel_bytes + column / amx::kTileRows % 2 * amx::kTileBytes;
       amx::PackCodes(codes.data(), depth, to);
-      if (Tiles) continue;
       for (std::size_t n = 0; n < amx::kTileRows; ++n) {
         const auto begin = codes.begin() + static_cast<std::ptrdiff_t>(n * depth);
-        packed->offset[column + n] = 128 * std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(depth), 0);
+        packed->sum[column + n] = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(depth), 0);
       }
     }
     packed->bias = weights.bias();
@@ -464,7 +533,6 @@ class CodeEngine final : public Engine {
 
   void convert(ConstMatrix x, const Operand& operand) const override {
     amx::ConvertCodes(x, operand, (x.cols + step() - 1) / step() * step());
-    if (!Tiles) amx::AddOffset(operand.data, operand_bytes((x.rows + amx::kBlock - 1) / amx::kBlock * amx::kBlock, x.cols));
   }
   void begin() const override {
     if (Tiles) amx::BeginTiles();
@@ -478,9 +546,9 @@ class CodeEngine final : public Engine {
                 Ahead) const override {
     const std::byte* block = operand.data + row / amx::kBlock * operand.stride;
     const float* scale = weights.scale.data() + panel_index * amx::kPanel;
-    const std::int32_t* offset = weights.offset.data() + panel_index * amx::kPanel;
+    const std::int32_t* column_sums = weights.sum.data() + panel_index * amx::kPanel;
     const auto kernel = Tiles ? amx::MultiplyCodesBlock : amx::DotCodesBlock;
-    kernel(block, operand.row_step + row, weights.panel(panel_index), scale, offset, weights.steps, sums,
+    kernel(block, operand.codes + row, weights.panel(panel_index), scale, column_sums, weights.steps, sums,
            stride * sizeof(float), rows);
   }
 

@@ -20,8 +20,8 @@ using native::Packed;
 
 /// Rows that go through all panels together: their operand stays in the second-level cache while panels stream by.
 constexpr std::size_t kRowsTogether = 256;
-/// Hidden columns of a feed-forward that are alive at a time.
-constexpr std::size_t kHiddenColumns = 384;
+/// Bytes of hidden values of a feed-forward that are alive at a time: half of a second-level cache.
+constexpr std::size_t kHiddenBytes = std::size_t{1} << 20;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -31,7 +31,7 @@ struct Scratch {
   Bytes hidden;
   Bytes expanded;
   FloatBuffer sums;
-  FloatBuffer row_steps;
+  std::vector<native::RowCode> codes;
 };
 
 Scratch& scratch() {
@@ -52,6 +52,51 @@ const Engine& engine_of(Precision precision) {
   return *engine;
 }
 
+/// Blocks of sums on their way to their tails: each is finished while the next is multiplied. `sums` holds two blocks.
+class Finishing {
+ public:
+  Finishing(const Engine& engine, float* sums) : engine_(engine), sums_(sums) {}
+
+  /// Where the next block's sums go; its rows are engine.panel() apart.
+  float* sums() const { return sums_ + (turn_ ? engine_.panel() * engine_.row_block() : 0); }
+  const native::Finish* before() const { return waiting_ ? &block_ : nullptr; }
+  /// The block in `sums()` is multiplied, and the one before it finished.
+  void push(native::Finish block) {
+    block_ = block;
+    block_.sums = sums();
+    block_.stride = engine_.panel();
+    waiting_ = true;
+    turn_ = !turn_;
+  }
+  void flush() {
+    if (waiting_) engine_.finish(block_);
+    waiting_ = false;
+  }
+
+ private:
+  const Engine& engine_;
+  float* sums_;
+  native::Finish block_;
+  bool waiting_ = false;
+  bool turn_ = false;
+};
+
+/// The tail of a block that ends in rows of y.
+native::Finish finish_in(Matrix y, const LinearTail& tail, const Packed& weights, bool coarse, std::size_t row,
+                         std::size_t rows, std::size_t column, std::size_t cols) {
+  native::Finish block;
+  block.rows = rows;
+  block.cols = cols;
+  block.tail = {weights.bias.data() + column, tail.activation, coarse, nullptr, 0};
+  if (tail.residual.data != nullptr) {
+    block.tail.residual = tail.residual.row(row) + column;
+    block.tail.residual_stride = tail.residual.stride;
+  }
+  block.y = y.row(row) + column;
+  block.y_stride = y.stride;
+  return block;
+}
+
 class Session {
  public:
   explicit Session(const Engine& engine) : engine_(engine) { engine_.begin(); }
@@ -63,11 +108,11 @@ class Session {
   const Engine& engine_;
 };
 
-Operand operand_in(Bytes& memory, FloatBuffer& steps, const Engine& engine, std::size_t rows, std::size_t cols) {
+Operand operand_in(Bytes& memory, std::vector<native::RowCode>& codes, const Engine& engine, std::size_t rows, std::size_t cols) {
   const std::size_t padded = round_up(rows, engine.row_block());
   memory.reserve(engine.operand_bytes(padded, cols));
-  steps.reserve(padded);
-  return {memory.data(), engine.operand_stride(cols), steps.data()};
+  if (codes.size() < padded) codes.resize(padded);
+  return {memory.data(), engine.operand_stride(cols), codes.data()};
 }
 
 /// The weights that come next, a share for each block of rows.
@@ -96,11 +141,12 @@ void multiply_rows(const Engine& engine, const Packed& weights, ConstMatrix x, M
   const std::size_t width = engine.panel();
   const std::size_t block = engine.row_block();
   const std::size_t blocks = (x.rows + block - 1) / block;
-  const Operand operand = operand_in(mine.operand, mine.row_steps, engine, x.rows, x.cols);
+  const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
   engine.convert(x, operand);
   mine.expanded.reserve(engine.expanded_bytes(weights.steps));
-  mine.sums.reserve(block * width);
+  mine.sums.reserve(2 * block * width);
   const Session session(engine);
+  Finishing finishing(engine, mine.sums.data());
   for (std::size_t p = panel_begin; p < panel_end; ++p) {
     if (blocks > 1) engine.expand(weights, p, 0, weights.steps, mine.expanded.data());
     const std::size_t column = p * width;
@@ -110,20 +156,17 @@ void multiply_rows(const Engine& engine, const Packed& weights, ConstMatrix x, M
     for (std::size_t row = 0; row < x.rows; row += block) {
       const std::size_t rows = std::min(block, x.rows - row);
       if (blocks == 1) {
-        engine.expand_and_multiply(weights, p, 0, weights.steps, mine.expanded.data(), operand, rows, mine.sums.data(), width,
+        finishing.flush();
+        engine.expand_and_multiply(weights, p, 0, weights.steps, mine.expanded.data(), operand, rows, finishing.sums(), width,
                                    false);
       } else {
-        engine.multiply(weights, p, 0, weights.steps, mine.expanded.data(), operand, row, rows, mine.sums.data(), width, false,
-                        lookahead.step());
+        engine.multiply_and_finish(weights, p, 0, weights.steps, mine.expanded.data(), operand, row, rows, finishing.sums(),
+                                   width, lookahead.step(), finishing.before());
       }
-      BlockTail block_tail{weights.bias.data() + column, tail.activation, engine.coarse(), nullptr, 0};
-      if (tail.residual.data != nullptr) {
-        block_tail.residual = tail.residual.row(row) + column;
-        block_tail.residual_stride = tail.residual.stride;
-      }
-      native::finish_block(mine.sums.data(), width, rows, cols, block_tail, y.row(row) + column, y.stride);
+      finishing.push(finish_in(y, tail, weights, engine.coarse(), row, rows, column, cols));
     }
   }
+  finishing.flush();
 }
 
 /// One block of rows through both products of a feed-forward, a chunk of hidden columns at a time; the second product's
@@ -133,42 +176,51 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
   Scratch& mine = scratch();
   const std::size_t width = engine.panel();
   const std::size_t block = engine.row_block();
-  const std::size_t chunk_panels = std::max<std::size_t>(1, kHiddenColumns / width);
   const std::size_t padded_rows = round_up(x.rows, block);
+  const std::size_t panel_bytes = engine.operand_bytes(padded_rows, width);
+  const std::size_t chunk_panels = std::clamp<std::size_t>(kHiddenBytes / panel_bytes, 1, in.panels);
+  // All hidden columns at once: each sum is finished where it is made.
+  const bool whole = chunk_panels == in.panels;
   const std::size_t blocks = padded_rows / block;
   const std::size_t sums_stride = out.panels * width;
-  const Operand operand = operand_in(mine.operand, mine.row_steps, engine, x.rows, x.cols);
-  const Operand hidden = operand_in(mine.hidden, mine.row_steps, engine, x.rows, chunk_panels * width);
+  const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
+  const Operand hidden = operand_in(mine.hidden, mine.codes, engine, x.rows, chunk_panels * width);
   engine.convert(x, operand);
-  mine.expanded.reserve(std::max(engine.expanded_bytes(in.steps), engine.expanded_bytes(chunk_panels * width)));
-  mine.sums.reserve(block * width + padded_rows * sums_stride);
-  float* first_sums = mine.sums.data();
-  float* second_sums = first_sums + block * width;
+  mine.expanded.reserve(std::max(engine.expanded_bytes(in.steps), engine.expanded_bytes(out.steps)));
+  mine.sums.reserve(2 * block * width + (whole ? 0 : padded_rows * sums_stride));
+  float* second_sums = mine.sums.data() + 2 * block * width;
   const Session session(engine);
+  Finishing finishing(engine, mine.sums.data());
   for (std::size_t chunk = 0; chunk < in.panels; chunk += chunk_panels) {
     const std::size_t chunk_end = std::min(chunk + chunk_panels, in.panels);
     const std::size_t begin = chunk * width / engine.step();
     const std::size_t end = std::min(chunk_end * width / engine.step(), out.steps);
     for (std::size_t p = chunk; p < chunk_end; ++p) {
       if (blocks > 1) engine.expand(in, p, 0, in.steps, mine.expanded.data());
-      const std::size_t column = p * width;
       const bool last = p + 1 == chunk_end;
       Lookahead lookahead(last ? out.panel(0) + engine.step_bytes(begin) : in.panel(p + 1),
                           last ? engine.step_bytes(end - begin) : in.panel_bytes, blocks);
       for (std::size_t row = 0; row < x.rows; row += block) {
         const std::size_t rows = std::min(block, x.rows - row);
         if (blocks == 1) {
-          engine.expand_and_multiply(in, p, 0, in.steps, mine.expanded.data(), operand, rows, first_sums, width, false);
+          finishing.flush();
+          engine.expand_and_multiply(in, p, 0, in.steps, mine.expanded.data(), operand, rows, finishing.sums(), width, false);
         } else {
-          engine.multiply(in, p, 0, in.steps, mine.expanded.data(), operand, row, rows, first_sums, width, false,
-                          lookahead.step());
+          engine.multiply_and_finish(in, p, 0, in.steps, mine.expanded.data(), operand, row, rows, finishing.sums(), width,
+                                     lookahead.step(), finishing.before());
         }
         // Columns beyond d_ff: zero weights and bias, so their activation is 0 and so is their weight in `out`.
-        engine.finish_to_operand(first_sums, width, rows, width,
-                                 {in.bias.data() + column, activation, engine.coarse(), nullptr, 0}, hidden, row,
-                                 (p - chunk) * width);
+        native::Finish finish;
+        finish.rows = rows;
+        finish.cols = width;
+        finish.tail = {in.bias.data() + p * width, activation, engine.coarse(), nullptr, 0};
+        finish.operand = hidden;
+        finish.row = row;
+        finish.column = (p - chunk) * width;
+        finishing.push(finish);
       }
     }
+    finishing.flush();
     for (std::size_t p = 0; p < out.panels; ++p) {
       if (blocks > 1) engine.expand(out, p, begin, end, mine.expanded.data());
       const bool last = p + 1 == out.panels;
@@ -177,18 +229,30 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
                           over ? 0 : last ? in.panel_bytes : engine.step_bytes(end - begin), blocks);
       for (std::size_t row = 0; row < x.rows; row += block) {
         const std::size_t rows = std::min(block, x.rows - row);
-        float* sums = second_sums + row * sums_stride + p * width;
+        float* sums = whole ? finishing.sums() : second_sums + row * sums_stride + p * width;
+        const std::size_t stride = whole ? width : sums_stride;
         if (blocks == 1) {
-          engine.expand_and_multiply(out, p, begin, end, mine.expanded.data(), hidden, rows, sums, sums_stride, chunk > 0);
+          finishing.flush();
+          engine.expand_and_multiply(out, p, begin, end, mine.expanded.data(), hidden, rows, sums, stride, chunk > 0);
+        } else if (whole) {
+          engine.multiply_and_finish(out, p, begin, end, mine.expanded.data(), hidden, row, rows, sums, stride,
+                                     lookahead.step(), finishing.before());
         } else {
-          engine.multiply(out, p, begin, end, mine.expanded.data(), hidden, row, rows, sums, sums_stride, chunk > 0,
+          engine.multiply(out, p, begin, end, mine.expanded.data(), hidden, row, rows, sums, stride, chunk > 0,
                           lookahead.step());
         }
+        if (!whole) continue;
+        const std::size_t column = p * width;
+        finishing.push(finish_in(y, tail, out, false, row, rows, column, std::min(width, out.out - column)));
       }
     }
+    finishing.flush();
   }
-  BlockTail block_tail{out.bias.data(), Activation::none, false, tail.residual.data, tail.residual.stride};
-  native::finish_block(second_sums, sums_stride, x.rows, out.out, block_tail, y.data, y.stride);
+  if (whole) return;
+  native::Finish rest = finish_in(y, tail, out, false, 0, x.rows, 0, out.out);
+  rest.sums = second_sums;
+  rest.stride = sums_stride;
+  engine.finish(rest);
 }
 
 /// How one call is cut: runs of rows when there are many, else groups of panels.

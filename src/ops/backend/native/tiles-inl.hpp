@@ -171,10 +171,10 @@ HWY_INLINE void Prefetch(const std::byte* from, std::size_t bytes) {
   }
 }
 
-/// One block of sums from rows and weights [steps][parts][2 tiles].
-template <std::size_t Parts, bool Two>
+/// One block of sums from rows and weights [steps][parts][2 tiles]; `between(s)` is called after the products of step s.
+template <std::size_t Parts, bool Two, class Between>
 HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
-                              std::size_t sums_stride, bool accumulate, native::Ahead ahead) {
+                              std::size_t sums_stride, bool accumulate, native::Ahead ahead, const Between& between) {
   OpenSums<Two>(sums, sums_stride, accumulate);
   // A few lines a step: many at once would hold up the tile loads.
   const std::size_t share = (ahead.bytes / steps + kTileRow - 1) / kTileRow * kTileRow;
@@ -184,6 +184,7 @@ HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, s
     Prefetch(ahead.from, bytes);
     ahead.from += bytes;
     ahead.bytes -= bytes;
+    between(s);
   }
   CloseSums<Two>(sums, sums_stride);
 }
@@ -191,10 +192,11 @@ HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, s
 template <std::size_t Parts>
 void MultiplyBlock(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums, std::size_t sums_stride,
                    bool accumulate, std::size_t count, native::Ahead ahead) {
+  const auto nothing = [](std::size_t) {};
   if (count > kTileRows) {
-    MultiplyTiles<Parts, true>(rows, weights, steps, sums, sums_stride, accumulate, ahead);
+    MultiplyTiles<Parts, true>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
   } else {
-    MultiplyTiles<Parts, false>(rows, weights, steps, sums, sums_stride, accumulate, ahead);
+    MultiplyTiles<Parts, false>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
   }
 }
 

@@ -1,0 +1,62 @@
+#include <algorithm>
+#include <string>
+
+#include "cli/commands/all.hpp"
+#include "cli/task_run.hpp"
+#include "mha/core/error.hpp"
+
+namespace mha::cli {
+namespace {
+
+constexpr std::size_t kWindow = 384;  // transformers: max_seq_len
+constexpr std::size_t kStride = 128;  // doc_stride
+
+// Windows of question and text, and how much of the text neighbours share.
+void plan_windows(const TaskRun& run) {
+  EncodeOptions& encode = run.work.encode;
+  if (!run.options.tokenizing.max_length) encode.max_length = std::min(encode.max_length.value_or(kWindow), kWindow);
+  if (!encode.max_length) return;
+  const Tokenizer& tokenizer = run.model.tokenizer();
+  EncodeOptions bare;
+  bare.add_special_tokens = false;
+  TokenizerScratch scratch;
+  Encoding question;
+  tokenizer.encode(run.options.task.query, std::nullopt, bare, scratch, question);
+  const std::size_t taken = question.size() + (encode.add_special_tokens ? tokenizer.special_count(true) : 0);
+  if (taken >= *encode.max_length) {
+    throw_usage("answer: expected a question that leaves room in windows of " + std::to_string(*encode.max_length) +
+                " tokens, got one that takes " + std::to_string(taken) + "; --max-length sets it");
+  }
+  const std::size_t room = *encode.max_length - taken;
+  const std::optional<std::size_t> asked = run.options.task.stride;
+  if (asked && *asked >= room) {
+    throw_usage("--stride: expected less than the " + std::to_string(room) +
+                " tokens that the question leaves in a window, got " + std::to_string(*asked));
+  }
+  const std::size_t usual = std::min(*encode.max_length / 2, kStride);
+  if (!run.work.refuse_long) encode.stride = asked.value_or(usual < room ? usual : room / 2);
+}
+
+std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
+  plan_windows(run);
+  return answer_reader(run.work, {run.options.task.query, run.options.task.longest, run.options.task.top_k.value_or(0),
+                                  run.options.output.offsets});
+}
+
+}  // namespace
+
+const Command kAnswer{
+    .name = "answer",
+    .summary = "the stretch of each text that answers a question",
+    .arguments = "QUESTION [TEXT…]",
+    .about =
+        "Prints for each text the stretch of it that a model of extractive question answering finds likeliest to answer "
+        "the question. Long texts are read in windows that share --stride tokens. Positions count in the text.",
+    .examples = {"mha-cli -m qa-model answer \"How big is it?\" \"It is as big as a house.\"",
+                 "mha-cli -m qa-model answer \"Who wrote it?\" -i articles.jsonl --format jsonl"},
+    .groups = kModel | kInputs | kTokenizing | kTask | kQuery | kTopK | kAnswers | kOffsets | kOutput,
+    .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
+    .run = [](const Options& options, Log& log) { return run_task(options, Task::answer, make_reader, log); },
+};
+
+}  // namespace mha::cli

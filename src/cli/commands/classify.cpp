@@ -1,0 +1,77 @@
+#include <string>
+#include <vector>
+
+#include "cli/commands/all.hpp"
+#include "cli/task_run.hpp"
+#include "mha/core/error.hpp"
+
+namespace mha::cli {
+namespace {
+
+std::size_t labels_shown(const TaskOptions& task, std::size_t labels) {
+  return task.all_scores ? labels : task.top_k.value_or(0);
+}
+
+// transformers 5.24, pipelines/text_classification.py.
+LabelScores scores_of(const HeadLabels& labels) {
+  if (labels.problem_type == "regression") return LabelScores::none;
+  const bool apart = labels.problem_type == "multi_label_classification" || labels.names.size() == 1;
+  return apart ? LabelScores::sigmoid : LabelScores::softmax;
+}
+
+// transformers 5.24, pipelines/zero_shot_classification.py: a label that begins with "entail", else the last one;
+// contradiction is the first, or the last where entailment is the first.
+std::size_t entailment_of(const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::string name = names[i].substr(0, 6);
+    for (char& c : name) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    if (name == "entail") return i;
+  }
+  return names.size() - 1;
+}
+
+std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
+  const TaskOptions& task = run.options.task;
+  const HeadLabels labels = read_head_labels(run.header, run.outputs);
+  if (task.labels.empty()) {
+    return classify_reader(run.work, {labels.names, scores_of(labels), labels_shown(task, run.outputs)});
+  }
+  if (run.outputs < 2) {
+    throw_usage("--labels: expected a model of natural language inference, got " + run.model.location().name +
+                " with one label");
+  }
+  ZeroShotSettings settings;
+  settings.labels = task.labels;
+  for (const std::string& label : task.labels) {
+    std::string hypothesis = task.hypothesis;
+    hypothesis.replace(hypothesis.find("{}"), 2, label);
+    settings.hypotheses.push_back(std::move(hypothesis));
+  }
+  settings.entailment = entailment_of(labels.names);
+  settings.contradiction = settings.entailment == 0 ? run.outputs - 1 : 0;
+  settings.multi_label = task.multi_label || task.labels.size() == 1;
+  settings.top_k = labels_shown(task, task.labels.size());
+  return zero_shot_reader(run.work, settings);
+}
+
+}  // namespace
+
+const Command kClassify{
+    .name = "classify",
+    .summary = "labels of a text, or of a pair of texts",
+    .arguments = "TEXT…",
+    .about =
+        "Prints the best label of each input and its score: softmax over the labels, sigmoid of each where several may "
+        "hold or there is one, the number itself of a regression; the model's config.json says which. With --labels "
+        "the labels are yours, and a model of natural language inference says which of them follows from the text.",
+    .examples = {"mha-cli -m sentiment-model classify \"I like this.\"",
+                 "mha-cli -m nli-model classify --labels sport,politics,science \"The team won the cup.\"",
+                 "mha-cli -m sentiment-model classify --all-scores --format jsonl -i lines.txt"},
+    .groups = kModel | kInputs | kTokenizing | kTask | kTopK | kLabels | kOutput,
+    .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
+    .run = [](const Options& options, Log& log) { return run_task(options, Task::classify, make_reader, log); },
+};
+
+}  // namespace mha::cli

@@ -1,0 +1,62 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/commands/all.hpp"
+#include "cli/log.hpp"
+#include "cli/task_run.hpp"
+#include "mha/core/error.hpp"
+
+namespace mha::cli {
+namespace {
+
+// The vocabulary entry of a word, else the first token that it is cut into, as the reference does.
+std::vector<std::int32_t> target_ids(const TaskRun& run) {
+  const Tokenizer& tokenizer = run.model.tokenizer();
+  EncodeOptions bare;
+  bare.add_special_tokens = false;
+  TokenizerScratch scratch;
+  std::vector<std::int32_t> ids;
+  for (const std::string& target : run.options.task.targets) {
+    auto id = tokenizer.id_of(target);
+    if (!id) {
+      Encoding encoding;
+      tokenizer.encode(target, std::nullopt, bare, scratch, encoding);
+      if (encoding.size() == 0) throw_usage("--targets: expected words, got \"" + target + "\", which has no tokens");
+      id = encoding.input_ids[0];
+      run.log.warning("--targets: \"" + target + "\" is no entry of the vocabulary; its first token \"" +
+                      std::string(tokenizer.token(*id)) + "\" is scored instead");
+    }
+    if (static_cast<std::size_t>(*id) >= run.outputs) {
+      throw_usage("--targets: expected entries that the model scores, got \"" + target + '"');
+    }
+    if (std::find(ids.begin(), ids.end(), *id) == ids.end()) ids.push_back(*id);
+  }
+  return ids;
+}
+
+std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
+  FillMaskSettings settings;
+  settings.top_k = run.options.task.top_k.value_or(settings.top_k);
+  settings.targets = target_ids(run);
+  settings.outputs = run.outputs;
+  return fill_mask_reader(run.work, settings);
+}
+
+}  // namespace
+
+const Command kFillMask{
+    .name = "fill-mask",
+    .summary = "the likeliest words for each mask in a text",
+    .arguments = "TEXT…",
+    .about =
+        "Prints for each mask token ([MASK], <mask>: what the model's tokenizer calls it) the entries of the vocabulary "
+        "that a masked language model finds likeliest, and the text with each put in its place.",
+    .examples = {"mha-cli -m bert-base-uncased fill-mask \"She is a [MASK] leader.\"",
+                 "mha-cli -m roberta-base fill-mask --targets good,bad --format jsonl -i lines.txt"},
+    .groups = kModel | kInputs | kTokenizing | kTask | kTopK | kFilling | kOutput,
+    .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
+    .run = [](const Options& options, Log& log) { return run_task(options, Task::fill_mask, make_reader, log); },
+};
+
+}  // namespace mha::cli

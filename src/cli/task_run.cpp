@@ -1,0 +1,58 @@
+#include "cli/task_run.hpp"
+
+#include "cli/formats.hpp"
+#include "cli/log.hpp"
+#include "cli/models.hpp"
+#include "mha/core/error.hpp"
+
+namespace mha::cli {
+
+namespace {
+
+void require_task(const Model& model, Task task) {
+  std::string held;
+  for (const Task other : model.tasks()) {
+    if (other == task) return;
+    (held += held.empty() ? "" : ", ") += name_of(other);
+  }
+  throw_model("model: " + model.location().name + ": expected a head for " + std::string(name_of(task)) + ", got " +
+              (held.empty() ? "none" : "one for " + held) + "; model info says what a model can do");
+}
+
+}  // namespace
+
+void use_layout(Plan& plan, const ResultLayout& layout) {
+  plan.schema.results = layout;
+  const bool rows = plan.format == Format::csv || plan.format == Format::tsv;
+  if (rows && layout.shape != ResultLayout::Shape::members) plan.schema.parts.text = false;
+}
+
+void run_task_pipeline(const Options& options, const TaskWork& work, RecordSource& source, RecordSink& sink) {
+  PipelineSettings settings;
+  settings.batch_tokens = work.batch_tokens;
+  settings.threads = thread_count(options);
+  settings.latency = options.input.latency;
+  settings.stop_at_bad = stops_at_bad(options);
+  Pipeline(settings, task_workers(work)).run(source, sink);
+}
+
+int run_task(const Options& options, Task task, const MakeReader& make_reader, Log& log) {
+  const ModelLocation location = choose_model(options);
+  const ModelHeader header = read_model_header(location, load_options(options));
+  Plan plan = plan_encoding(options, RecordKind::task, header);
+  const auto out = open_output(options);
+  InputSource source(options, log);
+  const auto model = load_model(header, options, log);
+  use_model(plan, options, *model);
+  require_task(*model, task);
+  const auto head = model->load_head(task);
+  const auto reader = make_reader({options, header, *model, plan.work, head->outputs(), log});
+  use_layout(plan, reader->layout());
+  const TaskWork work{&plan.work, head.get(), reader.get(), batch_tokens(model->encoder())};
+  OutputSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
+  sink.watch(source);
+  run_task_pipeline(options, work, source, sink);
+  return sink.finish();
+}
+
+}  // namespace mha::cli

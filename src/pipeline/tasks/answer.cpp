@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mha/core/error.hpp"
+#include "mha/pipeline/tasks.hpp"
+#include "pipeline/scores.hpp"
+
+namespace mha {
+namespace {
+
+class Answerer : public TaskReader {
+ public:
+  Answerer(const ModelWork& work, const AnswerSettings& settings)
+      : work_(work), settings_(settings), first_special_(work.tokenizer->role_id("cls_token")) {}
+
+  void encode(std::string_view text, TokenizerScratch& scratch, Record& record) const override {
+    if (record.text_pair) throw_input("text_pair: expected a context alone, got a pair");
+    EncodeOptions options = work_.encode;
+    options.strategy = TruncationStrategy::only_second;
+    work_.tokenizer->encode(settings_.question, text, options, scratch, record.encoding);
+    const auto& sequences = record.encoding.sequence_ids;
+    if (std::find(sequences.begin(), sequences.end(), 1) == sequences.end()) throw_input("no tokens to find an answer in");
+  }
+
+  void choose_tokens(const Encoding& encoding, std::vector<std::size_t>& tokens) const override {
+    tokens.resize(encoding.size());
+    std::iota(tokens.begin(), tokens.end(), std::size_t{0});
+  }
+
+  void read(const Encoding& encoding, std::size_t, ConstMatrix logits, Record& record) const override {
+    const std::size_t tokens = encoding.size();
+    std::vector<float> start(tokens);
+    std::vector<float> end(tokens);
+    std::vector<bool> context(tokens);
+    std::vector<bool> counted(tokens);  // the reference spreads probability over the first special too
+    for (std::size_t i = 0; i < tokens; ++i) {
+      start[i] = logits.row(i)[0];
+      end[i] = logits.row(i)[1];
+      context[i] = encoding.sequence_ids[i] == 1;
+      counted[i] = context[i] || encoding.input_ids[i] == first_special_;
+    }
+    for (const TokenSpan& span : best_spans(start, end, counted, context, settings_.longest, wanted())) {
+      const std::size_t begin = encoding.offsets[span.first].begin;
+      const std::size_t stop = std::max<std::size_t>(encoding.offsets[span.last].end, begin);
+      record.results.push_back(
+          {0, {AnswerCell::of(std::string()), AnswerCell::of(double{span.score}), AnswerCell::of(begin), AnswerCell::of(stop)}});
+    }
+  }
+
+  // Until here positions are bytes. Windows share tokens: a span that two of them found counts once.
+  void finish(Record& record) const override {
+    Encoding& encoding = record.encoding;
+    if (!encoding.overflowing.empty()) encoding.full_length = encoding.size();  // nothing was cut: other windows hold it
+    std::vector<ResultRow>& rows = record.results;
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const ResultRow& a, const ResultRow& b) { return a.cells[1].number > b.cells[1].number; });
+    std::vector<ResultRow> best;
+    for (ResultRow& row : rows) {
+      const auto same = [&](const ResultRow& other) {
+        return other.cells[2].integer == row.cells[2].integer && other.cells[3].integer == row.cells[3].integer;
+      };
+      if (best.size() < wanted() && std::none_of(best.begin(), best.end(), same)) best.push_back(std::move(row));
+    }
+    rows = std::move(best);
+    const std::string text = std::string(record.prompt) + record.text;
+    for (ResultRow& row : rows) {
+      const auto begin = static_cast<std::size_t>(row.cells[2].integer);
+      const auto end = static_cast<std::size_t>(row.cells[3].integer);
+      row.cells[0].text = text.substr(begin, end - begin);
+      row.cells[2] = AnswerCell::of(offset_in(record, begin, settings_.offsets));
+      row.cells[3] = AnswerCell::of(offset_in(record, end, settings_.offsets));
+    }
+  }
+
+  ResultLayout layout() const override {
+    using Shape = ResultLayout::Shape;
+    const bool single = settings_.top_k == 0;
+    return {single ? Shape::members : Shape::list, single ? "" : "answers", "", {"answer", "score", "start", "end"}};
+  }
+
+ private:
+  std::size_t wanted() const { return std::max<std::size_t>(settings_.top_k, 1); }
+
+  const ModelWork& work_;
+  AnswerSettings settings_;
+  std::optional<std::int32_t> first_special_;
+};
+
+}  // namespace
+
+std::unique_ptr<TaskReader> answer_reader(const ModelWork& work, const AnswerSettings& settings) {
+  return std::make_unique<Answerer>(work, settings);
+}
+
+}  // namespace mha
