@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/large_allocator.hpp"
+
 namespace mha::tokenizer {
 
 /// Tokens and their ids, both ways: one arena of bytes, one table of ids, one open-addressing hash. No allocation a token.
@@ -124,9 +126,9 @@ class Vocab {
   void place(std::string_view token, std::int32_t id);
   Slot& slot_for(std::string_view token, std::int32_t id);
 
-  std::string arena_;
-  std::vector<Entry> entries_;
-  std::vector<Slot> slots_;
+  LargeString arena_;
+  LargeVector<Entry> entries_;
+  LargeVector<Slot> slots_;
   std::size_t count_ = 0;
 };
 
