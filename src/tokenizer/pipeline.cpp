@@ -82,15 +82,14 @@ constexpr char32_t kByteLevelSpace = 0x120;  // Ġ
 Margins margins_of(std::string_view token) {
   const auto is_space = [](char32_t c) { return c == kByteLevelSpace || unicode::is(c, unicode::kWhiteSpace); };
   Margins margins;
-  bool leading = true;
-  for (std::size_t at = 0; at < token.size();) {
-    if (is_space(utf8::next(token, at))) {
-      margins.leading += leading;
-      ++margins.trailing;
-    } else {
-      leading = false;
-      margins.trailing = 0;
-    }
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < token.size() && is_space(utf8::next(token, at)); begin = at) ++margins.leading;
+  if (begin == token.size()) return {margins.leading, margins.leading};
+  for (std::size_t end = token.size(); end > begin; ++margins.trailing) {
+    std::size_t at = end - 1;
+    while (at > begin && (static_cast<unsigned char>(token[at]) & 0xC0U) == 0x80U) --at;
+    end = at;
+    if (!is_space(utf8::next(token, at))) break;
   }
   return margins;
 }

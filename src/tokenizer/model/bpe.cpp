@@ -72,11 +72,18 @@ Bpe::Bpe(BpeParts parts) : parts_(std::move(parts)) {
   const std::size_t size = std::bit_ceil(std::max<std::size_t>(16, parts_.merges.size() * 2));
   shift_ = 64U - static_cast<unsigned>(std::countr_zero(size));
   slots_.assign(size, Slot{kEnd, kEnd, kNoRank, -1});
+  constexpr std::size_t kAhead = 12;
+  const auto slot_of = [&](const BpeParts::Merge& merge) -> std::size_t {
+    const auto pair = static_cast<std::uint64_t>(static_cast<std::uint32_t>(merge.left)) << 32 |
+                      static_cast<std::uint32_t>(merge.right);
+    return (pair * 0x9E3779B97F4A7C15ULL) >> shift_;
+  };
   std::uint32_t rank = 0;
   for (const BpeParts::Merge& merge : parts_.merges) {
+    if (rank + kAhead < parts_.merges.size()) __builtin_prefetch(&slots_[slot_of(parts_.merges[rank + kAhead])]);
     const auto left = static_cast<std::uint32_t>(merge.left);
     const auto right = static_cast<std::uint32_t>(merge.right);
-    std::size_t slot = ((static_cast<std::uint64_t>(left) << 32 | right) * 0x9E3779B97F4A7C15ULL) >> shift_;
+    std::size_t slot = slot_of(merge);
     while (slots_[slot].left != kEnd && (slots_[slot].left != left || slots_[slot].right != right)) {
       slot = (slot + 1) & (size - 1);
     }

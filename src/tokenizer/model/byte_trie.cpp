@@ -44,7 +44,7 @@ struct ByteTrie::Builder {
     bool sorted;
   };
   using Bits = std::array<std::uint64_t, 4>;  ///< free places of a block
-  static constexpr std::size_t kOpen = 8;
+  static constexpr std::size_t kOpen = 4;
   static constexpr std::uint32_t kFew = 24;  ///< keys that are sorted at once
 
   ByteTrie& trie;
@@ -76,8 +76,9 @@ struct ByteTrie::Builder {
   }
 
   std::uint32_t place(const unsigned char* labels, std::size_t count) {
-    for (std::size_t i = open.size(); i-- > 0;) {
-      const std::uint32_t block = open[i];
+    // One child fits anywhere: it fills the oldest block. Several look for room in the newest first.
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const std::uint32_t block = open[count == 1 ? i : open.size() - 1 - i];
       if (const unsigned base = fit(free[block], labels, count); base < 256) return take(block, base, labels, count);
     }
     add_block();
@@ -103,8 +104,10 @@ struct ByteTrie::Builder {
     return static_cast<unsigned char>(text_of(key)[depth]);
   }
 
-  void add_tail(Node& node, const Key& key, std::uint32_t depth) {
+  /// The node of the first `depth` bytes of a key that no other key shares.
+  void add_last(Node& node, const Key& key, std::uint32_t depth) {
     node.value = key.number;
+    if (key.size == depth) return;
     node.base = kTail | static_cast<std::uint32_t>(trie.tails_.size());
     trie.tails_.push_back({static_cast<std::uint32_t>(trie.tail_bytes_.size()), key.size - depth});
     for (std::uint32_t i = depth; i < key.size; ++i) trie.tail_bytes_ += static_cast<char>(label(key, i));
@@ -178,9 +181,6 @@ struct ByteTrie::Builder {
       if (first.size == w.depth) {
         trie.nodes_[w.node].value = first.number;
         if (++w.begin == w.end) continue;
-      } else if (w.end - w.begin == 1 && w.depth > 0) {
-        add_tail(trie.nodes_[w.node], first, w.depth);
-        continue;
       }
       std::size_t count = 0;
       for (std::uint32_t i = w.begin; i < w.end; ++i) {
@@ -194,8 +194,13 @@ struct ByteTrie::Builder {
       const std::uint32_t base = place(labels.data(), count);
       trie.nodes_[w.node].base = base;
       for (std::size_t i = 0; i < count; ++i) {
-        trie.nodes_[base ^ labels[i]].parent = w.node;
-        work.push_back({base ^ labels[i], begins[i], begins[i + 1], w.depth + 1, w.sorted});
+        Node& child = trie.nodes_[base ^ labels[i]];
+        child.parent = w.node;
+        if (begins[i + 1] - begins[i] > 1) {
+          work.push_back({base ^ labels[i], begins[i], begins[i + 1], w.depth + 1, w.sorted});
+        } else {
+          add_last(child, keys[begins[i]], w.depth + 1);
+        }
       }
     }
   }
