@@ -11,5 +11,5 @@ if(MHA_SANITIZE)
 endif()
 
 if(MHA_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link -g)
+  add_compile_options(-fsanitize=fuzzer-no-link -gline-tables-only)
 endif()

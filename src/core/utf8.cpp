@@ -1,5 +1,7 @@
 #include "mha/core/utf8.hpp"
 
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 namespace mha::utf8 {
@@ -42,13 +44,34 @@ std::size_t sequence(std::string_view text, std::size_t position, std::size_t& p
 }  // namespace
 
 std::size_t first_invalid(std::string_view text) {
+  static_assert(std::endian::native == std::endian::little, "the first byte of a word is its lowest");
+  const auto load = [&](std::size_t position) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + position, 8);
+    return word;
+  };
   std::size_t position = 0;
   while (position < text.size()) {
+    // Words at a time as long as there are eight bytes: ASCII, and the usual sequences of two and three bytes.
     while (position + 8 <= text.size()) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, text.data() + position, 8);
-      if ((word & 0x8080808080808080ULL) != 0) break;
-      position += 8;
+      std::uint64_t word = load(position);
+      const std::uint64_t high = word & 0x8080808080808080ULL;
+      if (high == 0) {
+        position += 8;
+        continue;
+      }
+      if (const auto ascii = static_cast<unsigned>(std::countr_zero(high)) / 8; ascii > 0) {
+        position += ascii;
+        continue;
+      }
+      const auto lead = static_cast<unsigned>(word & 0xFF);
+      if ((word & 0xC0C0F0) == 0x8080E0 && lead != 0xE0 && lead != 0xED) {
+        position += 3;
+      } else if ((word & 0xC0E0) == 0x80C0 && lead >= 0xC2) {
+        position += 2;
+      } else {
+        break;
+      }
     }
     if (position >= text.size()) break;
     std::size_t partial = 0;

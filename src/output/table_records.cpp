@@ -115,22 +115,44 @@ class TokenTable : public TableFormatter {
     out += '\n';
   }
 
-  /// The pieces one after the other, each second one on another background.
+  /// The text, each second piece of it on another background. What no piece covers stays plain; added specials are dim.
   void append_pieces(const Record& record, std::string& out) const {
     if (schema_.color == ColorDepth::none) return;
     constexpr const char* kBackgrounds[] = {"\x1b[30;48;5;153m", "\x1b[30;48;5;222m"};
+    const Encoding& encoding = record.encoding;
+    const std::string texts[] = {std::string(record.prompt) + record.text, record.text_pair.value_or("")};
     std::size_t used = 0;
-    for (std::size_t i = 0; i < record.tokens(); ++i) {
-      const std::string piece = fit(escape_controls(utf8::replace_invalid(token(record, i))), schema_.columns);
-      const std::size_t width = display_width(piece);
+    const auto append = [&](std::string_view text, const char* style) {
+      const std::string shown = fit(escape_controls(text), schema_.columns);
+      const std::size_t width = display_width(shown);
       if (used + width > schema_.columns) {
         out += '\n';
         used = 0;
       }
       used += width;
-      out += record.encoding.special_tokens_mask[i] != 0 ? "\x1b[2m" : kBackgrounds[i % 2];
-      out += piece;
-      out += "\x1b[0m";
+      out += style;
+      out += shown;
+      if (*style != '\0') out += "\x1b[0m";
+    };
+    int sequence = -1;
+    std::uint32_t done = 0;
+    std::size_t pieces = 0;
+    for (std::size_t i = 0; i < record.tokens(); ++i) {
+      if (encoding.sequence_ids[i] < 0) {
+        append(utf8::replace_invalid(token(record, i)), "\x1b[2m");
+        continue;
+      }
+      const Span span = encoding.offsets[i];
+      if (encoding.sequence_ids[i] != sequence) {
+        sequence = encoding.sequence_ids[i];
+        done = span.begin;
+      }
+      const std::string_view text = texts[sequence];
+      if (span.begin > done) append(text.substr(done, span.begin - done), "");
+      const std::uint32_t begin = std::max(done, span.begin);
+      if (span.end <= begin) continue;  // a further piece of the same characters
+      append(text.substr(begin, span.end - begin), kBackgrounds[pieces++ % 2]);
+      done = span.end;
     }
     if (used > 0) out += '\n';
   }

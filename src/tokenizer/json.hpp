@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/large_allocator.hpp"
 #include "mha/tokenizer/encoding.hpp"
 
 namespace mha::tokenizer {
@@ -44,7 +45,7 @@ class JsonDocument {
 
   std::string_view text_;
   std::string origin_;
-  std::vector<Node> nodes_;
+  LargeVector<Node> nodes_;
 };
 
 /// A node of a JsonDocument, which must outlive it. All readers throw Error{model} that names file, JSON path, expected

@@ -7,6 +7,7 @@
 #include "mha/core/utf8.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/normalizer/lowercase.hpp"
+#include "tokenizer/release.hpp"
 #include "tokenizer/unicode/unicode.hpp"
 
 namespace mha {
@@ -18,6 +19,22 @@ struct Token {
   Span offsets;
   std::int32_t word;
 };
+
+// Words that the model gets at once: what it makes of them stays in the cache.
+constexpr std::size_t kWordsAtOnce = 4096;
+
+// Bytes of a text behind which its scratch memory is given back.
+constexpr std::size_t kLongText = std::size_t{1} << 20;
+
+// Room for the many tokens of a long text without twice the memory for them all.
+template <typename T>
+void grow(std::vector<T>& values, std::size_t size) {
+  if (size > values.capacity()) values.reserve(std::max(size, values.capacity() + values.capacity() / 4));
+  values.resize(size);
+}
+
+// So many margins, or more: the token's text tells.
+constexpr std::uint32_t kManyMargins = 15;
 
 // Characters at the ends of a token's text that trimming takes off its offsets.
 struct Margins {
@@ -65,15 +82,14 @@ constexpr char32_t kByteLevelSpace = 0x120;  // Ġ
 Margins margins_of(std::string_view token) {
   const auto is_space = [](char32_t c) { return c == kByteLevelSpace || unicode::is(c, unicode::kWhiteSpace); };
   Margins margins;
-  bool leading = true;
-  for (std::size_t at = 0; at < token.size();) {
-    if (is_space(utf8::next(token, at))) {
-      margins.leading += leading;
-      ++margins.trailing;
-    } else {
-      leading = false;
-      margins.trailing = 0;
-    }
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < token.size() && is_space(utf8::next(token, at)); begin = at) ++margins.leading;
+  if (begin == token.size()) return {margins.leading, margins.leading};
+  for (std::size_t end = token.size(); end > begin; ++margins.trailing) {
+    std::size_t at = end - 1;
+    while (at > begin && (static_cast<unsigned char>(token[at]) & 0xC0U) == 0x80U) --at;
+    end = at;
+    if (!is_space(utf8::next(token, at))) break;
   }
   return margins;
 }
@@ -195,7 +211,9 @@ class Pipeline final : public Tokenizer {
     if (!parts_.post_processor.trims().empty()) {
       margins_.resize(parts_.model->vocab().id_limit());
       for (std::size_t id = 0; id < margins_.size(); ++id) {
-        margins_[id] = margins_of(parts_.model->vocab().token(static_cast<std::int32_t>(id)));
+        const Margins margins = margins_of(parts_.model->vocab().token(static_cast<std::int32_t>(id)));
+        margins_[id] = static_cast<std::uint8_t>(std::min(margins.leading, kManyMargins) << 4 |
+                                                 std::min(margins.trailing, kManyMargins));
       }
     }
   }
@@ -207,31 +225,8 @@ class Pipeline final : public Tokenizer {
       memory.model = parts_.model;
       memory.model_scratch = parts_.model->make_scratch();
     }
-    out.clear();
-    Sequence(&sequences)[2] = memory.sequences;
-    tokenize(text, options.plain_specials, memory, sequences[0]);
-    if (pair) tokenize(*pair, options.plain_specials, memory, sequences[1]);
-    const std::size_t first = sequences[0].tokens.size();
-    const std::size_t second = pair ? sequences[1].tokens.size() : 0;
-    const PostProcessor::Layout& layout = parts_.post_processor.layout(pair.has_value(), options.add_special_tokens);
-    const std::size_t specials = options.add_special_tokens ? special_count(pair.has_value()) : 0;
-    out.full_length = first + second + specials;
-    if (!options.max_length || out.full_length <= *options.max_length) {
-      const Window windows[2] = {{0, first}, {0, second}};
-      std::size_t size = 0;
-      for (const auto& slot : layout) size += slot.sequence < 0 ? 1 : windows[slot.sequence].end;
-      resize(out, size);
-      Writer writer{*this, sequences, out};
-      for (const auto& slot : layout) writer.write(slot, slot.type_id, slot.sequence < 0 ? Window{0, 0} : windows[slot.sequence]);
-      return;
-    }
-    if (*options.max_length < specials) {
-      throw_usage("tokenizer: maximum length: expected at least the " + std::to_string(specials) +
-                  " special tokens, got " + std::to_string(*options.max_length));
-    }
-    std::vector<Window> windows[2];
-    truncate(first, pair ? std::optional(second) : std::nullopt, *options.max_length - specials, options, windows);
-    assemble(layout, windows, sequences, out);
+    encode_with(memory, text, pair, options, out);
+    if (text.size() + pair.value_or("").size() > kLongText) scratch = TokenizerScratch();
   }
 
   std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const override {
@@ -311,6 +306,35 @@ class Pipeline final : public Tokenizer {
   std::size_t vocab_limit() const { return std::max(parts_.model->vocab().id_limit(), added_.id_limit()); }
   bool has_token(std::int32_t id) const { return added_.token(id) != nullptr || parts_.model->vocab().has(id); }
 
+  void encode_with(TokenizerScratch::Impl& memory, std::string_view text, std::optional<std::string_view> pair,
+                   const EncodeOptions& options, Encoding& out) const {
+    out.clear();
+    Sequence(&sequences)[2] = memory.sequences;
+    tokenize(text, options.plain_specials, memory, sequences[0]);
+    if (pair) tokenize(*pair, options.plain_specials, memory, sequences[1]);
+    const std::size_t first = sequences[0].tokens.size();
+    const std::size_t second = pair ? sequences[1].tokens.size() : 0;
+    const PostProcessor::Layout& layout = parts_.post_processor.layout(pair.has_value(), options.add_special_tokens);
+    const std::size_t specials = options.add_special_tokens ? special_count(pair.has_value()) : 0;
+    out.full_length = first + second + specials;
+    if (!options.max_length || out.full_length <= *options.max_length) {
+      const Window windows[2] = {{0, first}, {0, second}};
+      std::size_t size = 0;
+      for (const auto& slot : layout) size += slot.sequence < 0 ? 1 : windows[slot.sequence].end;
+      resize(out, size);
+      Writer writer{*this, sequences, out};
+      for (const auto& slot : layout) writer.write(slot, slot.type_id, slot.sequence < 0 ? Window{0, 0} : windows[slot.sequence]);
+      return;
+    }
+    if (*options.max_length < specials) {
+      throw_usage("tokenizer: maximum length: expected at least the " + std::to_string(specials) +
+                  " special tokens, got " + std::to_string(*options.max_length));
+    }
+    std::vector<Window> windows[2];
+    truncate(first, pair ? std::optional(second) : std::nullopt, *options.max_length - specials, options, windows);
+    assemble(layout, windows, sequences, out);
+  }
+
   void tokenize(std::string_view text, bool plain_specials, TokenizerScratch::Impl& memory, Sequence& out) const {
     if (text.size() >= std::numeric_limits<std::uint32_t>::max() / 4) {
       throw_input("tokenizer: text: expected less than 1 GiB, got " + std::to_string(text.size()) + " bytes");
@@ -364,16 +388,25 @@ class Pipeline final : public Tokenizer {
     const std::string_view bytes = text.text.text();
     text.words.assign(1, {0, static_cast<std::uint32_t>(bytes.size())});
     if (parts_.pre_tokenizer) parts_.pre_tokenizer->pre_tokenize(text);
-    memory.pieces.clear();
-    parts_.model->tokenize(text.text.text(), text.words, *memory.model_scratch, memory.pieces);
-    const std::size_t old = out.tokens.size();
-    out.tokens.resize(old + memory.pieces.size());
-    Token* token = out.tokens.data() + old;
-    if (!margins_.empty()) note_surfaces(text.text.text(), memory.pieces, out);
-    for (const Piece& piece : memory.pieces) {
-      *token++ = {piece.id, text.text.origin(piece.begin, piece.end), word + static_cast<std::int32_t>(piece.word)};
+    const std::string_view normalized = text.text.text();
+    const std::span<const Span> words = text.words;
+    for (std::size_t first = 0; first < words.size(); first += kWordsAtOnce) {
+      const std::span<const Span> some = words.subspan(first, std::min(kWordsAtOnce, words.size() - first));
+      memory.pieces.clear();
+      parts_.model->tokenize(normalized, some, *memory.model_scratch, memory.pieces);
+      const std::size_t old = out.tokens.size();
+      grow(out.tokens, old + memory.pieces.size());
+      Token* token = out.tokens.data() + old;
+      if (!margins_.empty()) note_surfaces(normalized, memory.pieces, out);
+      for (const Piece& piece : memory.pieces) {
+        *token++ = {piece.id, text.text.origin(piece.begin, piece.end), word + static_cast<std::int32_t>(piece.word)};
+      }
+      word += static_cast<std::int32_t>(some.size());
     }
-    word += static_cast<std::int32_t>(text.words.size());
+    release_large(memory.pieces);
+    release_large(text.words);
+    release_large(text.next_words);
+    release_large(text.matches);
   }
 
   // Unigram's unknown tokens have the text that they stand for, not the unknown piece's (trap 16).
@@ -446,9 +479,12 @@ class Pipeline final : public Tokenizer {
       if (matched != sequence.matched.end() && matched->first == i) {
         margins = (matched++)->second;
       } else if (id < margins_.size()) {
-        margins = margins_[id];
+        if (margins_[id] == 0) continue;
+        margins = {std::uint32_t{margins_[id]} >> 4U, margins_[id] & kManyMargins};
+        if (margins.leading == kManyMargins || margins.trailing == kManyMargins) {
+          margins = margins_of(parts_.model->vocab().token(sequence.tokens[i].id));
+        }
       }
-      if (margins.leading == 0 && margins.trailing == 0) continue;
       trim(offsets[i - window.begin], margins, sequence.text, i == window.begin, add_prefix_space);
     }
   }
@@ -496,7 +532,9 @@ class Pipeline final : public Tokenizer {
 
   Parts parts_;
   AddedTokens added_;
-  std::vector<Margins> margins_;  ///< by id of the model's vocabulary; empty when nothing is trimmed
+  /// By id of the model's vocabulary, leading and trailing in four bits each, so that it stays in the cache; empty when
+  /// nothing is trimmed.
+  std::vector<std::uint8_t> margins_;
 };
 
 }  // namespace

@@ -173,6 +173,16 @@ std::string with_current_unicode(std::string_view expression) {
       ++i;
       continue;
     }
+    // The engine's own borders of words know only its own \\w.
+    if (depth == 0 && lower(letter) == 'b') {
+      std::string word;
+      append_class(word, "\\w" + std::string(kLatin1Words), "w", true, false);
+      const char* const behind = letter == 'b' ? "(?!" : "(?=";
+      const char* const before = letter == 'b' ? "(?=" : "(?!";
+      out += "(?:(?<=" + word + ")" + behind + word + ")|(?<!" + word + ")" + before + word + "))";
+      ++i;
+      continue;
+    }
     if (const std::size_t close = rest.find('}'); rest.starts_with("\\p{") || rest.starts_with("\\P{")) {
       std::string_view name = rest.substr(3, close == std::string_view::npos ? 0 : close - 3);
       const bool caret = name.starts_with('^');

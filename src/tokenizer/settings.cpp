@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <string_view>
+#include <unordered_set>
 
 #include "mha/core/error.hpp"
 #include "tokenizer/files.hpp"
@@ -108,9 +110,10 @@ std::string TokenizerSettings::role_or(const std::string& role, const std::strin
 
 std::vector<AddedToken> TokenizerSettings::all_added() const {
   std::vector<AddedToken> all = added;
+  std::unordered_set<std::string_view> known;
+  for (const AddedToken& token : added) known.insert(token.content);
   const auto add = [&](const AddedToken& token) {
-    const auto same = [&](const AddedToken& other) { return other.content == token.content; };
-    if (std::none_of(all.begin(), all.end(), same)) all.push_back(token);
+    if (known.insert(token.content).second) all.push_back(token);
   };
   for (const char* role : kRoles) {
     if (const auto found = roles.find(role); found != roles.end()) add(found->second);

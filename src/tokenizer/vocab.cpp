@@ -21,7 +21,7 @@ Vocab::Slot& Vocab::slot_for(std::string_view token, std::int32_t id) {
 }
 
 void Vocab::rehash(std::size_t slots) {
-  const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots));
+  const LargeVector<Slot> old = std::exchange(slots_, LargeVector<Slot>(slots));
   for (const Slot& slot : old) {
     if (slot.id >= 0) slot_for(token(slot.id), -1) = slot;
   }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/large_allocator.hpp"
+
 namespace mha::tokenizer {
 
 /// Tokens and their ids, both ways: one arena of bytes, one table of ids, one open-addressing hash. No allocation a token.
@@ -60,10 +62,6 @@ class Vocab {
       }
       if (slot.id < 0) return -1;
     }
-  }
-  /// Fetches what `find` or `add` of the token will look at first; for a loop over many, some tokens ahead.
-  void prefetch(std::string_view token) const {
-    if (!slots_.empty()) prefetch(key_of(token, token.size()));
   }
   std::optional<std::int32_t> id_of(std::string_view token) const {
     const std::int32_t id = find(token);
@@ -128,9 +126,9 @@ class Vocab {
   void place(std::string_view token, std::int32_t id);
   Slot& slot_for(std::string_view token, std::int32_t id);
 
-  std::string arena_;
-  std::vector<Entry> entries_;
-  std::vector<Slot> slots_;
+  LargeString arena_;
+  LargeVector<Entry> entries_;
+  LargeVector<Slot> slots_;
   std::size_t count_ = 0;
 };
 

@@ -98,10 +98,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     subject.tokenizer->encode(first, pair, options, subject.scratch, whole);
     check(whole, subject, first, second);
     require(!whole.truncated(), "nothing is cut without a limit");
-    mha::TokenizerScratch fresh;
-    mha::Encoding again;
-    subject.tokenizer->encode(first, pair, options, fresh, again);
-    require(same(whole, again), "the scratch changes nothing");
+    if ((data[1] & 64U) != 0) {  // not each time: a fresh scratch is megabytes
+      mha::TokenizerScratch fresh;
+      mha::Encoding again;
+      subject.tokenizer->encode(first, pair, options, fresh, again);
+      require(same(whole, again), "the scratch changes nothing");
+    }
     subject.tokenizer->decode(whole.input_ids, (data[1] & 8U) != 0);
 
     options.max_length = data[2] & 31U;

@@ -1,6 +1,7 @@
 // Every tokenizer of ../shared/tokenizers against what the reference gives: ids, offsets, type ids, special-token masks,
 // on all texts and pairs, with the file's truncation and padding (`*.asis`), with all truncations and paddings of
-// trunc_pad, and each component on every code point (tables).
+// trunc_pad, and each component on every code point (tables). Tokenizers beyond these, of random parts, are compared by
+// scripts/compare_tokenizers.py, which needs the reference itself.
 //
 //   mha_tokenizer_parity [--show N] [NAME…]     exit 1 on any difference, 77 where ../shared is absent
 #include <algorithm>

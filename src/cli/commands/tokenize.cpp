@@ -43,15 +43,21 @@ class DecodeWorker : public RecordWorker {
   const Tokenizer& tokenizer_;
 };
 
-/// Prints how many tokens there are, and with `--stride` each window of an input as a record.
+/// With `--count` prints how many tokens there are, as a number a line or as a record, and with `--stride` each window of an input as a record.
 class TokenizeSink : public OutputSink {
  public:
-  using OutputSink::OutputSink;
+  TokenizeSink(const Options& options, const Plan& plan, const std::string& model, OutputStream& out, Log& log)
+      : OutputSink(options, make_formatter(plan.format, plan.schema, model), out, log),
+        count_records_(plan.format == Format::json || plan.format == Format::jsonl) {}
 
   void render(Record& record) const override {
     if (options_.tokenize.count && !record.bad()) {
-      record.rendered = std::to_string(record.encoding.full_length) + '\n';
-      return;
+      const std::string count = std::to_string(record.encoding.full_length);
+      if (!count_records_) {
+        record.rendered = count + '\n';
+        return;
+      }
+      record.analysis = "\"count\":" + count;
     }
     OutputSink::render(record);
   }
@@ -70,17 +76,29 @@ class TokenizeSink : public OutputSink {
     }
     return true;
   }
+
+ private:
+  bool count_records_;
 };
 
 int run(const Options& options, Log& log) {
+  if (options.tokenize.count && (options.tokenize.decode || options.tokenize.stride)) {
+    throw_usage("--count: expected neither --decode nor --stride beside it");
+  }
   const ModelLocation location = choose_model(options);
   const TokenizerOnly loaded = load_tokenizer(location, load_options(options));
   for (const std::string& note : loaded.notes) log.warning(note);
   Plan plan = plan_tokenizing(options, loaded.sentence);
   use_tokenizer(plan, options, *loaded.tokenizer, loaded.max_length);
+  if (options.tokenize.count) {
+    if (plan.format != Format::table && plan.format != Format::json && plan.format != Format::jsonl) {
+      throw_usage("--count: expected the format table, json or jsonl");
+    }
+    plan.schema.parts = {};
+  }
   const auto out = open_output(options);
   InputSource source(options, log);
-  TokenizeSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
+  TokenizeSink sink(options, plan, location.name, *out, log);
   if (!options.tokenize.decode) return run_records(options, plan.work, source, sink);
   PipelineSettings settings;
   settings.stop_at_bad = stops_at_bad(options);

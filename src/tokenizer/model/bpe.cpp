@@ -10,6 +10,7 @@
 #include "tokenizer/json.hpp"
 #include "tokenizer/model/models.hpp"
 #include "tokenizer/model/word_cache.hpp"
+#include "tokenizer/release.hpp"
 
 namespace mha::tokenizer {
 namespace {
@@ -71,11 +72,18 @@ Bpe::Bpe(BpeParts parts) : parts_(std::move(parts)) {
   const std::size_t size = std::bit_ceil(std::max<std::size_t>(16, parts_.merges.size() * 2));
   shift_ = 64U - static_cast<unsigned>(std::countr_zero(size));
   slots_.assign(size, Slot{kEnd, kEnd, kNoRank, -1});
+  constexpr std::size_t kAhead = 12;
+  const auto slot_of = [&](const BpeParts::Merge& merge) -> std::size_t {
+    const auto pair = static_cast<std::uint64_t>(static_cast<std::uint32_t>(merge.left)) << 32 |
+                      static_cast<std::uint32_t>(merge.right);
+    return (pair * 0x9E3779B97F4A7C15ULL) >> shift_;
+  };
   std::uint32_t rank = 0;
   for (const BpeParts::Merge& merge : parts_.merges) {
+    if (rank + kAhead < parts_.merges.size()) __builtin_prefetch(&slots_[slot_of(parts_.merges[rank + kAhead])]);
     const auto left = static_cast<std::uint32_t>(merge.left);
     const auto right = static_cast<std::uint32_t>(merge.right);
-    std::size_t slot = ((static_cast<std::uint64_t>(left) << 32 | right) * 0x9E3779B97F4A7C15ULL) >> shift_;
+    std::size_t slot = slot_of(merge);
     while (slots_[slot].left != kEnd && (slots_[slot].left != left || slots_[slot].right != right)) {
       slot = (slot + 1) & (size - 1);
     }
@@ -346,6 +354,8 @@ void Bpe::cut(std::string_view word, Scratch& scratch) const {
   }
 
   // Bytes that the prefix or suffix was broken into (byte_fallback) count although the word has none of them.
+  release_large(scratch.symbols);
+  scratch.parts.reserve(merged.size());
   const std::uint32_t limit = written ? static_cast<std::uint32_t>(scratch.written.size()) : size;
   std::uint32_t position = 0;
   for (const Symbol& symbol : merged) {
@@ -353,6 +363,7 @@ void Bpe::cut(std::string_view word, Scratch& scratch) const {
     position += symbol.bytes;
     scratch.parts.push_back({symbol.id, begin, std::min(position, limit)});
   }
+  release_large(merged);
   scratch.cacheable = !written && position <= limit;
   if (!written) return;
 
@@ -379,6 +390,7 @@ void Bpe::tokenize(std::string_view text, std::span<const Span> words, ModelScra
     return {scratch.parts, scratch.cacheable};
   };
   scratch.cache.tokenize(text, words, cut_word, out);
+  release_large(scratch.parts);
 }
 
 std::shared_ptr<Model> make_bpe(const JsonValue& value) {
@@ -397,8 +409,22 @@ std::shared_ptr<Model> make_bpe(const JsonValue& value) {
   const JsonValue merges = value.at("merges");
   merges.expect_array();
   parts.merges.reserve(merges.size());
+  // Merges wait for some others, so that the memory that their look-ups need is here in time.
+  struct Waiting {
+    std::optional<JsonValue> merge;
+    std::string left;
+    std::string right;
+  };
+  std::array<Waiting, 16> waiting;
+  std::size_t count = 0;
+  const auto resolve = [&](const Waiting& w) {
+    if (const std::string missing = parts.add_merge(w.left, w.right); !missing.empty()) {
+      w.merge->error("expected tokens of the vocabulary, got \"" + missing + "\"");
+    }
+  };
   std::string left_buffer;
   std::string right_buffer;
+  std::string joined;
   std::optional<bool> as_pairs;
   for (const JsonValue merge : merges.elements()) {
     if (!as_pairs) as_pairs = merge.is_array();
@@ -425,10 +451,18 @@ std::shared_ptr<Model> make_bpe(const JsonValue& value) {
       merge.error("expected a right token of at least " + std::to_string(prefix) + " bytes (the prefix), got \"" +
                   std::string(right) + "\"");
     }
-    if (const std::string missing = parts.add_merge(left, right); !missing.empty()) {
-      merge.error("expected tokens of the vocabulary, got \"" + missing + "\"");
+    Waiting& w = waiting[count % waiting.size()];
+    if (count++ >= waiting.size()) resolve(w);
+    w.merge = merge;
+    w.left = left;
+    w.right = right;
+    if (parts.vocab.size() == 0) continue;
+    joined.assign(left).append(right.substr(parts.continuing_subword_prefix.size()));
+    for (const std::string_view token : {left, right, std::string_view(joined)}) {
+      parts.vocab.prefetch(Vocab::key_of(token, token.size()));
     }
   }
+  for (std::size_t i = count - std::min(count, waiting.size()); i < count; ++i) resolve(waiting[i % waiting.size()]);
   return make_bpe(std::move(parts));
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/large_allocator.hpp"
 #include "tokenizer/model/model.hpp"
 
 namespace mha::tokenizer {
@@ -94,7 +95,7 @@ class Bpe final : public Model {
   void cut(std::string_view word, Scratch& scratch) const;
 
   BpeParts parts_;
-  std::vector<Slot> slots_;
+  LargeVector<Slot> slots_;
   unsigned shift_ = 0;  ///< 64 - log2 of slots
   std::int32_t unk_id_ = -1;
   bool affixes_ = false;

@@ -2,9 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/large_allocator.hpp"
 
 namespace mha::tokenizer {
 
@@ -17,7 +20,7 @@ class ByteTrie {
 
   ByteTrie() = default;
   /// The number of keys[i] is i. Empty keys are never found. Keys must differ.
-  explicit ByteTrie(const std::vector<std::string_view>& keys);
+  explicit ByteTrie(std::span<const std::string_view> keys);
 
   /// Calls `use(size, number)` for each key that `text` starts with, shortest first.
   template <typename Use>
@@ -56,9 +59,9 @@ class ByteTrie {
   };
   struct Builder;
 
-  std::vector<Node> nodes_;
-  std::vector<Tail> tails_;
-  std::string tail_bytes_;
+  LargeVector<Node> nodes_;
+  LargeVector<Tail> tails_;
+  LargeString tail_bytes_;
 };
 
 }  // namespace mha::tokenizer

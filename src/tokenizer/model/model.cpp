@@ -1,6 +1,9 @@
 #include "tokenizer/model/model.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
 
 #include "tokenizer/model/models.hpp"
 
@@ -45,12 +48,27 @@ Vocab read_vocab(const JsonValue& value) {
   vocab.reserve(value.size(), value.size() * 8);
   // Holes are few in real files; a lone great id must not make a table of its size.
   const auto limit = static_cast<std::int64_t>(std::min<std::size_t>(value.size() * 4 + 65536, Vocab::kMaxId));
+  // Tokens wait for some others, so that the memory of the table that they go to is here in time.
+  struct Waiting {
+    std::string token;
+    std::optional<JsonValue> id;
+  };
+  std::array<Waiting, 16> waiting;
+  std::size_t count = 0;
+  const auto add = [&](const Waiting& w) {
+    if (!vocab.add(w.token, static_cast<std::int32_t>(w.id->as_integer(0, limit)))) {
+      w.id->error("expected each token and each id once, got one twice");
+    }
+  };
   std::string buffer;
   for (const auto& [key, id] : value.members()) {
-    if (!vocab.add(key.as_view(buffer), static_cast<std::int32_t>(id.as_integer(0, limit)))) {
-      id.error("expected each token and each id once, got one twice");
-    }
+    Waiting& w = waiting[count % waiting.size()];
+    if (count++ >= waiting.size()) add(w);
+    w.token = key.as_view(buffer);
+    w.id = id;
+    vocab.prefetch(Vocab::key_of(w.token, w.token.size()));
   }
+  for (std::size_t i = count - std::min(count, waiting.size()); i < count; ++i) add(waiting[i % waiting.size()]);
   return vocab;
 }
 

@@ -9,6 +9,7 @@
 #include "tokenizer/json.hpp"
 #include "tokenizer/model/models.hpp"
 #include "tokenizer/model/word_cache.hpp"
+#include "tokenizer/release.hpp"
 
 namespace mha::tokenizer {
 namespace {
@@ -43,7 +44,7 @@ struct Unigram::Scratch final : ModelScratch {
   std::vector<Part> parts;
 };
 
-void UnigramParts::add_pieces(const std::vector<double>& scores) {
+void UnigramParts::add_pieces(std::span<const double> scores) {
   least_score = std::numeric_limits<double>::infinity();
   pieces.reserve(scores.size());
   const bool distinct = vocab.size() == scores.size();
@@ -59,8 +60,10 @@ Unigram::Unigram(UnigramParts parts)
       unk_score_(parts.least_score - kUnkPenalty),
       unk_id_(parts.unk_id),
       byte_fallback_(parts.byte_fallback) {
-  std::vector<std::string_view> texts;
+  LargeVector<std::string_view> texts;
   texts.reserve(parts.pieces.size());
+  scores_.reserve(parts.pieces.size());
+  ids_.reserve(parts.pieces.size());
   for (const UnigramParts::Piece& piece : parts.pieces) {
     const std::string_view token = vocab_.token(piece.id);
     const std::string_view text = piece.text.empty() ? token : piece.text;
@@ -187,6 +190,8 @@ void Unigram::tokenize(std::string_view text, std::span<const Span> words, Model
     return {scratch.parts, contiguous};
   };
   scratch.cache.tokenize(text, words, cut_word, out);
+  release_large(scratch.path);
+  release_large(scratch.parts);
 }
 
 std::shared_ptr<Model> make_unigram(const JsonValue& value) {
@@ -196,8 +201,8 @@ std::shared_ptr<Model> make_unigram(const JsonValue& value) {
   vocab.expect_array();
   const std::size_t count = vocab.size();
   parts.vocab.reserve(count, count * 10);
-  std::vector<double> scores;
-  std::vector<std::string_view> pieces;
+  LargeVector<double> scores;
+  LargeVector<std::string_view> pieces;
   std::deque<std::string> unescaped;  // what the text does not hold as it is
   scores.reserve(count);
   pieces.reserve(count);

@@ -2,9 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
-#include <vector>
 
+#include "core/large_allocator.hpp"
 #include "tokenizer/model/byte_trie.hpp"
 #include "tokenizer/model/model.hpp"
 
@@ -19,14 +20,14 @@ struct UnigramParts {
   };
 
   Vocab vocab;
-  std::vector<Piece> pieces;  ///< each text once
+  LargeVector<Piece> pieces;  ///< each text once
   double least_score = 0;     ///< of all entries of the vocabulary; unknown characters cost less than it
   std::int32_t unk_id = -1;
   bool byte_fallback = false;
 
   /// Pieces and least score of a vocabulary with ids 0 … scores.size() - 1, a score each; of a text that stands there
   /// twice the last entry counts.
-  void add_pieces(const std::vector<double>& scores);
+  void add_pieces(std::span<const double> scores);
 };
 
 /// Unigram language model: the sequence of pieces with the greatest sum of scores. Sums are float64 from left to right, and
@@ -57,8 +58,8 @@ class Unigram final : public Model {
 
   Vocab vocab_;
   ByteTrie trie_;
-  std::vector<double> scores_;     ///< by piece
-  std::vector<std::int32_t> ids_;  ///< by piece
+  LargeVector<double> scores_;     ///< by piece
+  LargeVector<std::int32_t> ids_;  ///< by piece
   double unk_score_ = 0;
   std::int32_t unk_id_ = -1;
   std::int32_t unk_piece_ = kNoPiece;  ///< the unknown token written out in a text is fused like unknown characters

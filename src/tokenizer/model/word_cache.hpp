@@ -75,6 +75,7 @@ class WordCache {
         continue;
       }
       const auto [parts, may_keep] = cut(word_at(index));
+      if (parts.size() > out.size()) out.reserve(out.size() + parts.size());
       for (const auto& part : parts) out.push_back({part.id, word_begin + part.begin, word_begin + part.end, index});
       if (key.size == 0 || !may_keep || parts.size() > kMaxPieces) continue;
       Entry& entry = insert(key);

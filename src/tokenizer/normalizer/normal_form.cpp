@@ -8,6 +8,8 @@ namespace {
 
 using unicode::Form;
 
+constexpr std::uint32_t kPart = 1 << 16;  // bytes of a run that are worked on at once, where it can be cut
+
 std::uint32_t flag_of(Form form) {
   switch (form) {
     case Form::nfd: return unicode::kChangesNfd;
@@ -32,7 +34,8 @@ class NormalForm final : public Normalizer {
 }  // namespace
 
 // Only runs of characters that may change are worked on. A run stands for itself: what is before and behind it are
-// starters that are neither reordered nor, but for the one right before it, composed with anything in it.
+// starters that are neither reordered nor, but for the one right before it, composed with anything in it. A long run is
+// worked on in parts, as a character may become eighteen.
 void to_normal_form(NormalizedText& text, Form form, std::uint32_t dropped) {
   const std::string_view old = text.text();
   const std::uint32_t any = flag_of(form) | dropped;
@@ -52,11 +55,12 @@ void to_normal_form(NormalizedText& text, Form form, std::uint32_t dropped) {
       at = static_cast<std::uint32_t>(next);
       continue;
     }
-    const std::uint32_t run = composes && at > 0 ? before : at;
+    const std::uint32_t run = composes && at > kept ? before : at;
     std::uint32_t end = at;
     while (end < size) {
       next = end;
-      if (!unicode::is(utf8::next(old, next), any)) break;
+      const char32_t c = utf8::next(old, next);
+      if (!unicode::is(c, any) || (end - run >= kPart && unicode::starts_anew(c))) break;
       before = end;
       end = static_cast<std::uint32_t>(next);
     }

@@ -26,7 +26,7 @@ void NormalizedText::assign(std::string_view original, std::uint32_t base, std::
   front_ = base;
   limit_ = std::min<std::size_t>(kMaxBytes, kMaxGrowth * (size + std::size_t{4096}));
   one_to_one_ = true;
-  alignment_.clear();
+  runs_.clear();
 }
 
 void NormalizedText::refuse_growth() {
@@ -34,16 +34,21 @@ void NormalizedText::refuse_growth() {
               " times the text's size, got more; the tokenizer's normalizer or pre-tokenizer makes too much of it");
 }
 
+const NormalizedText::Run& NormalizedText::search_run(std::uint32_t position) const {
+  const auto behind = std::upper_bound(runs_.begin(), runs_.end(), position,
+                                       [](std::uint32_t at, const Run& run) { return at < run.at; });
+  cursor_ = static_cast<std::size_t>(behind - runs_.begin()) - 1;
+  return runs_[cursor_];
+}
+
 void NormalizedText::slice(std::uint32_t begin, std::uint32_t end, NormalizedText& out) const {
   out.original_ = original_;
   out.limit_ = limit_;
-  out.text_.assign(view_, begin, end - begin);
-  out.view_ = out.text_;
-  out.one_to_one_ = one_to_one_;
-  out.alignment_.clear();
-  out.base_ = base_ + begin;
+  out.base_ = base_;
+  out.begin_rewrite();
+  out.copy_from(*this, begin, end);
+  out.end_rewrite();
   out.front_ = begin < end ? span_of(begin).begin : front_;
-  if (!one_to_one_) out.alignment_.assign(alignment_.begin() + begin, alignment_.begin() + end);
 }
 
 char* NormalizedText::writable() {
@@ -56,42 +61,48 @@ char* NormalizedText::writable() {
 
 void NormalizedText::begin_rewrite() {
   next_.clear();
-  next_alignment_.clear();
+  next_runs_.clear();
   next_.reserve(view_.size());
-  next_alignment_.reserve(view_.size());
 }
 
-void NormalizedText::copy(std::uint32_t begin, std::uint32_t end) {
-  next_.append(view_, begin, end - begin);
+void NormalizedText::copy_from(const NormalizedText& from, std::uint32_t begin, std::uint32_t end) {
+  if (begin >= end) return;
+  const auto size = static_cast<std::uint32_t>(next_.size());
+  next_.append(from.view_, begin, end - begin);
   check_growth();
-  if (!one_to_one_) {
-    next_alignment_.insert(next_alignment_.end(), alignment_.begin() + begin, alignment_.begin() + end);
-    return;
-  }
-  for (std::uint32_t at = begin; at < end;) {
-    const std::uint32_t next = std::min(at + length_of(view_, at), end);
-    for (std::uint32_t i = at; i < next; ++i) next_alignment_.push_back({base_ + at, base_ + next});
-    at = next;
+  if (from.one_to_one_) return push_kept(size, from.base_ + begin);
+  const Run* run = &from.run_of(begin);
+  const Run* const none = from.runs_.data() + from.runs_.size();
+  for (std::uint32_t at = begin; at < end; at = run->at) {
+    if (run->is_kept()) {
+      push_kept(size + (at - begin), run->begin + (at - run->at));
+    } else {
+      push_standing(size + (at - begin), {run->begin, run->end});
+    }
+    if (++run == none) break;
   }
 }
 
 void NormalizedText::put(char32_t character, Span origin) {
+  push_standing(static_cast<std::uint32_t>(next_.size()), origin);
   utf8::append(next_, character);
   check_growth();
-  next_alignment_.resize(next_.size(), origin);
 }
 
 void NormalizedText::put(std::string_view bytes, Span origin) {
+  if (bytes.empty()) return;
+  push_standing(static_cast<std::uint32_t>(next_.size()), origin);
   next_.append(bytes);
   check_growth();
-  next_alignment_.resize(next_.size(), origin);
 }
 
 void NormalizedText::end_rewrite() {
   text_.swap(next_);
-  alignment_.swap(next_alignment_);
   view_ = text_;
-  one_to_one_ = false;
+  runs_.swap(next_runs_);
+  cursor_ = 0;
+  one_to_one_ = runs_.size() == 1 && runs_.front().is_kept();
+  if (one_to_one_) base_ = runs_.front().begin;
 }
 
 void NormalizedText::transform(const std::vector<Change>& changes) {

@@ -14,7 +14,8 @@ namespace mha::tokenizer {
 /// A stretch of the original text after normalization, and which characters of the original each byte stands for.
 ///
 /// As long as every character was only replaced by one of the same length, byte i is byte base + i of the original and no
-/// alignment is stored. The first change of length materialises it: one Span for each byte of `text()`.
+/// alignment is stored. The first change of length makes it a list of runs: stretches that were kept so, and stretches whose
+/// bytes all stand for the same characters. So it takes room for what was changed, not for the text.
 /// The rules are those of the reference's NormalizedString (tokenizers 0.22.2, tokenizer/normalizer.rs): what is removed
 /// is covered by no neighbour; what is inserted shares the span of the byte before it.
 class NormalizedText {
@@ -37,8 +38,11 @@ class NormalizedText {
   /// Bytes of the original that the bytes [begin, end) of `text()` stand for; begin < end. On character borders also where
   /// the range is not.
   Span origin(std::uint32_t begin, std::uint32_t end) const {
-    if (one_to_one_) return one_to_one_origin(begin, end);
-    return {alignment_[begin].begin, alignment_[end - 1].end};
+    if (one_to_one_) return {base_ + character_begin(begin), base_ + character_end(end)};
+    const Run& first = run_of(begin);
+    const std::uint32_t origin_begin = first.is_kept() ? first.begin + character_begin(begin) - first.at : first.begin;
+    const Run& last = run_of(end - 1);
+    return {origin_begin, last.is_kept() ? last.begin + character_end(end) - last.at : last.end};
   }
 
   /// The part [begin, end) of `text()` as a text of its own.
@@ -51,7 +55,7 @@ class NormalizedText {
   /// `text()` is still the old text in between; positions are bytes of it.
   void begin_rewrite();
   /// Copies the bytes [begin, end) with what they stand for.
-  void copy(std::uint32_t begin, std::uint32_t end);
+  void copy(std::uint32_t begin, std::uint32_t end) { copy_from(*this, begin, end); }
   /// Writes a character that stands for what the byte at `position` stands for.
   void put(char32_t character, std::uint32_t position) { put(character, span_of(position)); }
   void put(std::string_view bytes, std::uint32_t position) { put(bytes, span_of(position)); }
@@ -84,10 +88,52 @@ class NormalizedText {
   }
   [[noreturn]] static void refuse_growth();
   static bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
-  Span one_to_one_origin(std::uint32_t begin, std::uint32_t end) const {
-    while (begin > 0 && continues(view_[begin])) --begin;
-    while (end < view_.size() && continues(view_[end])) ++end;
-    return {base_ + begin, base_ + end};
+  std::uint32_t character_begin(std::uint32_t at) const {
+    while (at > 0 && continues(view_[at])) --at;
+    return at;
+  }
+  std::uint32_t character_end(std::uint32_t at) const {
+    while (at < view_.size() && continues(view_[at])) ++at;
+    return at;
+  }
+
+  /// Bytes of the text from `at` to the next run. Kept: byte at + i is byte begin + i of the original; else all of them
+  /// stand for [begin, end).
+  struct Run {
+    static constexpr std::uint32_t kKept = 0xFFFFFFFF;
+    std::uint32_t at;
+    std::uint32_t begin;
+    std::uint32_t end;
+    bool is_kept() const { return end == kKept; }
+  };
+  /// The run of a byte; looks from the last one found on, as most questions come in the order of the text.
+  const Run& run_of(std::uint32_t position) const {
+    const Run* run = runs_.data() + cursor_;
+    const Run* const last = runs_.data() + runs_.size() - 1;
+    for (int steps = 0; run->at <= position; ++run) {
+      if (run == last || run[1].at > position) {
+        cursor_ = static_cast<std::size_t>(run - runs_.data());
+        return *run;
+      }
+      if (++steps == 8) break;
+    }
+    return search_run(position);
+  }
+  const Run& search_run(std::uint32_t position) const;
+  void copy_from(const NormalizedText& from, std::uint32_t begin, std::uint32_t end);
+  void push_kept(std::uint32_t at, std::uint32_t begin) {
+    if (!next_runs_.empty()) {
+      const Run& last = next_runs_.back();
+      if (last.is_kept() && last.begin + (at - last.at) == begin) return;
+    }
+    next_runs_.push_back({at, begin, Run::kKept});
+  }
+  void push_standing(std::uint32_t at, Span origin) {
+    if (!next_runs_.empty()) {
+      const Run& last = next_runs_.back();
+      if (last.begin == origin.begin && last.end == origin.end) return;
+    }
+    next_runs_.push_back({at, origin.begin, origin.end});
   }
   Span span_of(std::uint32_t position) const { return origin(position, position + 1); }
 
@@ -98,9 +144,10 @@ class NormalizedText {
   std::uint32_t front_ = 0;  ///< the reference's original_shift: where this stretch of the original begins
   bool one_to_one_ = true;
   std::string text_;
-  std::vector<Span> alignment_;  ///< empty while one_to_one_
+  std::vector<Run> runs_;            ///< of a text that is not one_to_one_, left to right without gaps
+  mutable std::size_t cursor_ = 0;   ///< the run that was found last
   std::string next_;
-  std::vector<Span> next_alignment_;
+  std::vector<Run> next_runs_;
   std::vector<unicode::Mapped> changes_;
   std::vector<Span> matches_;
 };

@@ -103,6 +103,22 @@ std::basic_string_view<char32_t> lowercase(char32_t c) {
   return mapped(kLowerIndex, kLowerBlocks, kLowerEntries, kLowerPool, c);
 }
 
+bool starts_anew(char32_t c) {
+  static const std::vector<char32_t> kSeconds = [] {
+    std::vector<char32_t> seconds;
+    for (std::size_t i = 0; i < kPairCount; ++i) seconds.push_back(static_cast<char32_t>(kPairs[i] & 0xFFFFFFFF));
+    std::sort(seconds.begin(), seconds.end());
+    return seconds;
+  }();
+  for (const bool compatible : {false, true}) {
+    char32_t first = 0;
+    decompose(c, compatible, [&](char32_t part) { first = first == 0 ? part : first; });
+    const bool joins = first - kVowelBase < kVowels || first - kTrailBase < kTrails;
+    if (joins || combining_class(first) != 0 || std::binary_search(kSeconds.begin(), kSeconds.end(), first)) return false;
+  }
+  return true;
+}
+
 void normalize(std::string_view text, Form form, std::vector<Mapped>& out) {
   out.clear();
   decompose(text, form == Form::nfkd || form == Form::nfkc, out);

@@ -78,6 +78,9 @@ struct Mapped {
 };
 
 enum class Form { nfd, nfkd, nfc, nfkc };
+/// Whether a text may be cut before this character without a change of any normal form: it begins with a starter that
+/// composes with nothing before it.
+bool starts_anew(char32_t c);
 /// The normal form of a text, in the counting of unicode-normalization-alignments 0.1.12 (decompose.rs, recompose.rs).
 void normalize(std::string_view text, Form form, std::vector<Mapped>& out);
 

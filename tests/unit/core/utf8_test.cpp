@@ -16,6 +16,24 @@ TEST_CASE("malformed UTF-8 is found at its first byte") {
   CHECK(first_invalid("\xE4\xB8"sv) == 0);
 }
 
+TEST_CASE("malformed UTF-8 is found wherever it stands, word by word or byte by byte") {
+  constexpr unsigned char kBytes[] = {0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xE1, 0xFF};
+  constexpr unsigned char kLast[] = {0x61, 0x80, 0xBF};
+  for (unsigned lead = 0x7F; lead < 0x100; ++lead) {
+    for (const unsigned char second : kBytes) {
+      for (const unsigned char third : kBytes) {
+        for (const unsigned char fourth : kLast) {
+          const std::string alone{static_cast<char>(lead), static_cast<char>(second), static_cast<char>(third),
+                                  static_cast<char>(fourth)};
+          const std::size_t bad = mha::utf8::first_invalid(alone);
+          REQUIRE(mha::utf8::first_invalid(alone + "abcdefgh") == bad);
+          REQUIRE(mha::utf8::first_invalid("abc" + alone + "abcdefgh") == (bad == mha::utf8::kValid ? bad : bad + 3));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("every code point survives encoding and decoding") {
   for (char32_t c = 0; c < 0x110000; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;

@@ -109,6 +109,10 @@ TEST_CASE("classes know Unicode 16 whatever the installed engine knows") {
   CHECK(whole(R"(\p{Mn})", mark));
   CHECK(whole(R"(\p{Han})", "\U0002EBF0"));
   CHECK(matches(*regex(R"(\P{L}|[^\p{L}]|\p{^L}|\W|\p{Cn})"), letter).empty());
+  CHECK(matches(*regex(R"(\b)"), letter + "a ") == Spans{{0, 0}, {5, 5}});
+  CHECK(matches(*regex(R"(\B)"), letter + "a ") == Spans{{4, 4}, {6, 6}});
+  CHECK(matches(*regex(R"(\bab\b)"), "ab abc ab") == Spans{{0, 2}, {7, 9}});
+  CHECK(matches(*regex(R"([\b])"), "b\b") == Spans{{1, 2}});
   // Outside brackets \w has the superscripts and fractions of Latin-1, in brackets it has not.
   CHECK(whole(R"(\w)", "½"));
   CHECK(matches(*regex(R"(\W)"), "½").empty());

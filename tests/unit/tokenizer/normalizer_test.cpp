@@ -105,6 +105,61 @@ TEST_CASE("normal forms: a text that is in the form already stays one to one") {
   CHECK(result.one_to_one());
 }
 
+TEST_CASE("normal forms: a long run is worked on in parts, which changes nothing") {
+  struct Case {
+    const char* form;
+    std::string unit;
+    std::string wanted;
+  };
+  for (const Case& c : {Case{"NFD", "é", "e\u0301"}, Case{"NFC", "e\u0301", "é"}, Case{"NFKD", "ﷺ", normalized(type("NFKD"), "ﷺ").text},
+                        Case{"NFC", "\u1112\u1161\u11AB", "한"}, Case{"NFKC", "ｶﾞ", "ガ"}, Case{"NFC", "\u0344", "\u0308\u0301"}}) {
+    INFO(c.form << ' ' << c.unit);
+    const std::size_t count = 3 * 65536 / c.unit.size();
+    std::string text;
+    std::string wanted;
+    for (std::size_t i = 0; i < count; ++i) {
+      text += c.unit;
+      wanted += c.wanted;
+    }
+    const auto once = normalized(type(c.form), c.unit);
+    const auto result = normalized(type(c.form), text);
+    if (once.text != c.wanted) continue;  // marks of neighbours change places
+    CHECK(result.text == wanted);
+    Spans origins;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto shift = static_cast<std::uint32_t>(i * c.unit.size());
+      for (const Span span : once.origins) origins.push_back({span.begin + shift, span.end + shift});
+    }
+    CHECK(result.origins == origins);
+  }
+}
+
+TEST_CASE("normalized text: what was kept and what was put is told apart wherever one looks, in any order") {
+  const std::string text = "ab é cd ef é gh";  // é has two bytes
+  mha::tokenizer::NormalizedText result;
+  result.assign(text, 0, static_cast<std::uint32_t>(text.size()));
+  result.begin_rewrite();
+  result.copy(3, 9);         // "é cd "
+  result.put("xyz", 9);      // stands for "e"
+  result.copy(9, 17);        // "ef é gh"
+  result.end_rewrite();
+  CHECK(result.text() == "é cd xyzef é gh");
+  const Spans wanted{{3, 5}, {3, 5}, {5, 6}, {6, 7}, {7, 8}, {8, 9}, {9, 10}, {9, 10}, {9, 10}, {9, 10}, {10, 11},
+                     {11, 12}, {12, 14}, {12, 14}, {14, 15}, {15, 16}, {16, 17}};
+  for (const std::uint32_t step : {1U, 5U, 7U}) {
+    for (std::uint32_t i = 0, at = 0; i < wanted.size(); ++i, at = (at + step) % static_cast<std::uint32_t>(wanted.size())) {
+      CHECK(result.origin(at, at + 1) == wanted[at]);
+    }
+  }
+  CHECK(result.origin(1, 7) == Span{3, 10});
+  mha::tokenizer::NormalizedText part;
+  result.slice(5, 11, part);
+  CHECK(part.text() == " xyzef");
+  CHECK(part.origin(0, 1) == Span{8, 9});
+  CHECK(part.origin(1, 6) == Span{9, 11});
+  CHECK(part.before(0) == Span{8, 8});
+}
+
 TEST_CASE("strip: white space goes from the ends that were asked for") {
   const auto strip = [](const char* left, const char* right) {
     return std::string(R"({"type":"Strip","strip_left":)") + left + R"(,"strip_right":)" + right + "}";

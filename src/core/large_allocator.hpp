@@ -1,0 +1,55 @@
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace mha {
+
+/// Memory for tables of megabytes that are filled once and then read all over: asks the system for huge pages, which are
+/// cheaper to get (one fault instead of 512) and to look up. Smaller ones are allocated as usual.
+template <typename T>
+class LargeAllocator {
+ public:
+  using value_type = T;
+
+  LargeAllocator() = default;
+  template <typename U>
+  LargeAllocator(const LargeAllocator<U>&) {}
+
+  T* allocate(std::size_t count) {
+    if (count > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) throw std::bad_array_new_length();
+    const std::size_t bytes = count * sizeof(T);
+    if (bytes < kLarge) return std::allocator<T>().allocate(count);
+    const std::size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+    void* const memory = std::aligned_alloc(kHugePage, rounded);
+    if (memory == nullptr) throw std::bad_alloc();
+    ::madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: where it is not granted the pages are small
+    return static_cast<T*>(memory);
+  }
+
+  void deallocate(T* memory, std::size_t count) {
+    if (count * sizeof(T) < kLarge) {
+      std::allocator<T>().deallocate(memory, count);
+    } else {
+      std::free(memory);
+    }
+  }
+
+  friend bool operator==(const LargeAllocator&, const LargeAllocator&) { return true; }
+
+ private:
+  static constexpr std::size_t kHugePage = std::size_t{1} << 21;
+  static constexpr std::size_t kLarge = std::size_t{1} << 20;
+};
+
+template <typename T>
+using LargeVector = std::vector<T, LargeAllocator<T>>;
+using LargeString = std::basic_string<char, std::char_traits<char>, LargeAllocator<char>>;
+
+}  // namespace mha
