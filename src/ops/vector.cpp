@@ -30,6 +30,14 @@ float Dot(const float* x, const float* y, std::size_t count) {
   return SumOver(d, count, [&](auto load, std::size_t i) { return hn::Mul(load(x + i), load(y + i)); });
 }
 
+float Entropy(const float* x, std::size_t count) {
+  const F32 d;
+  return -SumOver(d, count, [&](auto load, std::size_t i) {
+    const V32 share = load(x + i);
+    return hn::Mul(share, Log2(d, share));
+  });
+}
+
 bool AllFinite(const float* x, std::size_t count) {
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
@@ -51,15 +59,26 @@ namespace mha {
 HWY_EXPORT(AddInto);
 HWY_EXPORT(Scale);
 HWY_EXPORT(Dot);
+HWY_EXPORT(Entropy);
 HWY_EXPORT(AllFinite);
 
 void add(const float* x, float* y, std::size_t count) { HWY_DYNAMIC_DISPATCH(AddInto)(x, y, count); }
 void scale(float factor, float* x, std::size_t count) { HWY_DYNAMIC_DISPATCH(Scale)(factor, x, count); }
 float dot(const float* x, const float* y, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Dot)(x, y, count); }
+float entropy(const float* x, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Entropy)(x, count); }
 bool all_finite(const float* x, std::size_t count) { return HWY_DYNAMIC_DISPATCH(AllFinite)(x, count); }
-float cosine(const float* x, const float* y, std::size_t count) {
-  const float lengths = std::sqrt(dot(x, x, count)) * std::sqrt(dot(y, y, count));
-  return lengths > 0.0F ? dot(x, y, count) / lengths : 0.0F;
+
+double cosine(std::span<const float> x, std::span<const float> y) {
+  double product = 0, squares_x = 0, squares_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double a = x[i];
+    const double b = y[i];
+    product += a * b;
+    squares_x += a * a;
+    squares_y += b * b;
+  }
+  const double lengths = std::sqrt(squares_x) * std::sqrt(squares_y);
+  return lengths > 0 ? product / lengths : 0;
 }
 
 void mean_of_rows(ConstMatrix x, float* out) {
