@@ -39,6 +39,10 @@ OutputSink::OutputSink(const Options& options, std::unique_ptr<RecordFormatter> 
 
 void OutputSink::render(Record& record) const {
   record.rendered.clear();
+  if (!record.bad() && !record.windows.empty()) {
+    for (Record& window : record.windows) render(window);
+    return;
+  }
   try {
     formatter_->render(record, record.rendered);
   } catch (const Error& error) {
@@ -74,7 +78,10 @@ bool OutputSink::accept(Record& record) {
   return true;
 }
 
-void OutputSink::write(Record& record) { formatter_->join(record, out_); }
+void OutputSink::write(Record& record) {
+  if (record.bad() || record.windows.empty()) return formatter_->join(record, out_);
+  for (Record& window : record.windows) formatter_->join(window, out_);
+}
 
 void OutputSink::flush() {
   out_.flush();
@@ -124,13 +131,19 @@ std::size_t batch_tokens(const Encoder& encoder) {
   return encoder.backend().rows_in_cache(encoder.config().d_model, encoder.config().d_ff);
 }
 
-void run_pipeline(const Options& options, const ModelWork& work, RecordSource& source, RecordSink& sink) {
+void run_workers(const Options& options, std::size_t batch_tokens, const WorkerFactory& workers, RecordSource& source,
+                 RecordSink& sink) {
   PipelineSettings settings;
-  if (work.encoder != nullptr) settings.batch_tokens = batch_tokens(*work.encoder);
+  settings.batch_tokens = batch_tokens;
   settings.threads = thread_count(options);
   settings.latency = options.input.latency;
   settings.stop_at_bad = stops_at_bad(options);
-  Pipeline(settings, model_workers(work)).run(source, sink);
+  Pipeline(settings, workers).run(source, sink);
+}
+
+void run_pipeline(const Options& options, const ModelWork& work, RecordSource& source, RecordSink& sink) {
+  const std::size_t tokens = work.encoder != nullptr ? batch_tokens(*work.encoder) : PipelineSettings().batch_tokens;
+  run_workers(options, tokens, model_workers(work), source, sink);
 }
 
 int run_records(const Options& options, const ModelWork& work, InputSource& source, OutputSink& sink) {
