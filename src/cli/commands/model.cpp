@@ -178,13 +178,17 @@ void append_decisions(std::string& text, const std::vector<Decision>& decisions,
   const auto row = [&](const std::string& what, const std::string& value, const std::string& from) {
     text += pad_right(escape_controls(what), what_width) + "  " + pad_right(escape_controls(value), value_width) + "  ";
     std::size_t used = 0;
-    for (const std::string_view cluster : graphemes(from)) {
-      if (used + display_width(cluster) > room) {
+    for (std::size_t begin = 0; begin < from.size();) {
+      const std::size_t end = std::min(from.find(' ', begin), from.size());
+      const std::string_view word = std::string_view(from).substr(begin, end - begin);
+      if (used > 0 && used + 1 + display_width(word) > room) {
         (text += '\n').append(columns - room, ' ');
         used = 0;
       }
-      text += cluster;
-      used += display_width(cluster);
+      if (used > 0) text += ' ';
+      used += (used > 0 ? 1 : 0) + display_width(word);
+      text += word;
+      begin = end + 1;
     }
     text += '\n';
   };
