@@ -418,6 +418,12 @@ class LongTexts(unittest.TestCase):
             alone = run("embed", "-m", MINILM, *prompt, "--", *[w["text"] for w in got], check=0).stdout.splitlines()
             self.assertEqual([w["embedding"] for w in got], [json.loads(l)["embedding"] for l in alone])
             self.assertEqual([w["text"] for w in got], [text[w["begin"]:w["end"]] for w in got])
+        for name in ("new-cls-prompts-excluded", "new-mean-prompts-excluded"):  # include_prompt: false
+            model = os.path.join(MINILM, "../st", name)
+            asked = ["-q", "-m", model, "--role", "query"]
+            window = self.windows(*asked, "--chunk", "20", "--with", "text,embedding", text)[0]
+            (alone,) = self.windows(*asked, "--", window["text"])
+            self.assertEqual(window["embedding"], alone["embedding"])
         (empty,) = self.windows("-m", MINILM, "--chunk", "9", "")
         self.assertEqual((empty["begin"], empty["end"]), (0, 0))
         (late,) = self.windows("-m", MINILM, "--late-chunk", "")
