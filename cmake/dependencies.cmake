@@ -43,3 +43,8 @@ find_library(MINIZIP_LIBRARY minizip REQUIRED)
 add_library(mha_minizip INTERFACE)
 target_include_directories(mha_minizip SYSTEM INTERFACE ${MINIZIP_INCLUDE_DIR})
 target_link_libraries(mha_minizip INTERFACE ${MINIZIP_LIBRARY})
+
+# Headers alone: the library is loaded when sentences are looked for.
+find_path(MHA_ICU_INCLUDE unicode/ubrk.h REQUIRED)
+add_library(mha_icu_headers INTERFACE)
+target_include_directories(mha_icu_headers SYSTEM INTERFACE ${MHA_ICU_INCLUDE})

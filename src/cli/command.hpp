@@ -34,10 +34,13 @@ enum OptionGroup : unsigned {
   kFilling = 1U << 19,     ///< --targets
   kLabels = 1U << 20,      ///< --all-scores, --labels, --hypothesis, --multi-label
   kEntities = 1U << 21,    ///< --aggregation
-  kAnswers = 1U << 22,     ///< --stride, --longest
+  kAnswers = 1U << 22,     ///< --stride, --longest, --no-answer
   kTask = 1U << 24,        ///< results of a head
   kOffsets = 1U << 23,     ///< --offsets
-  kResume = 1U << 25,      ///< --resume
+  kWindows = 1U << 25,     ///< --chunk, --stride, --late-chunk
+  kQuantize = 1U << 26,    ///< --quantize and where its ranges come from
+  kSingle = 1U << 27,      ///< inputs are single texts, never pairs
+  kResume = 1U << 28,      ///< --resume
 };
 
 /// One command: what help says about it, which options it takes, and what it does.

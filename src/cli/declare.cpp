@@ -139,6 +139,41 @@ void declare_pooling(OptionList& list, EncodingOptions& encoding) {
              [&](const std::string& text) { encoding.dims = parse_count("--dims", text, 1); });
 }
 
+void declare_windows(OptionList& list, WindowOptions& windows) {
+  list.group("Long texts");
+  list.value("--chunk", "TOKENS",
+             "cut each text into windows of at most TOKENS tokens, specials and prompt included; a record each",
+             [&](const std::string& text) { windows.tokens = parse_count("--chunk", text, 1); });
+  list.value("--stride", "N",
+             "tokens that neighbouring windows share (default 0); with --late-chunk what a further pass repeats (default "
+             "a quarter of it)",
+             [&](const std::string& text) { windows.overlap = parse_count("--stride", text, 0); });
+  list.flag("--late-chunk",
+            "windows are sentences, joined up to --chunk tokens, each pooled from one pass over the whole text, or as "
+            "much as the model reads at once",
+            [&] { windows.late = true; });
+  list.value("--chunk-pooling", "HOW",
+             "none: a record a window; mean: one vector an input, windows weighted by their tokens (default none)",
+             [&](const std::string& word) {
+               windows.joined = choose<bool>("--chunk-pooling", word, {{"none", false}, {"mean", true}});
+             });
+}
+
+void declare_quantize(OptionList& list, QuantizeOptions& quantize) {
+  list.group("Sentence vectors");
+  list.value("--quantize", "TYPE",
+             "int8, or a bit a number: binary (bytes less 128) or ubinary, as sentence-transformers does",
+             [&](const std::string& word) {
+               quantize.type = choose<VectorType>(
+                   "--quantize", word,
+                   {{"int8", VectorType::int8}, {"binary", VectorType::binary}, {"ubinary", VectorType::ubinary}});
+             });
+  list.value("--quantize-ranges", "FILE",
+             "for int8: [[least…],[greatest…]] as JSON, a number a dimension (default: unit vectors times 127)",
+             into(quantize.ranges));
+  list.value("--calibrate", "FILE", "for int8: ranges from the vectors of the texts in FILE", into(quantize.calibrate));
+}
+
 void declare_selection(OptionList& list, EncodingOptions& encoding) {
   list.group("Heads");
   list.value("--layer", "LIST", "layers, such as 0,3-5,-1 (default all)",
@@ -278,6 +313,9 @@ void declare_task(OptionList& list, const Command& command, TaskOptions& task) {
                [&](const std::string& text) { task.stride = parse_count("--stride", text, 0); });
     list.value("--longest", "N", "most tokens of an answer (default 15)",
                [&](const std::string& text) { task.longest = parse_count("--longest", text, 1); });
+    list.flag("--no-answer",
+              "no answer, an empty one, is a result too, with the probability that the model gives it (SQuAD 2)",
+              [&] { task.no_answer = true; });
   }
 }
 
@@ -294,7 +332,7 @@ void declare_bench(OptionList& list, BenchOptions& bench) {
   list.flag("--attentions", "capture all attention maps in each forward pass", [&] { bench.attentions = true; });
 }
 
-void declare_convert(OptionList& list, ModelOptions& model) {
+void declare_convert(OptionList& list, const Command& command, ModelOptions& model, OutputOptions& output) {
   list.group("Convert");
   list.value("--to", "KIND", "json or safetensors", [&](const std::string& word) {
     model.to = choose<const char*>("--to", word, {{"json", "json"}, {"safetensors", "safetensors"}});
@@ -304,6 +342,10 @@ void declare_convert(OptionList& list, ModelOptions& model) {
         choose<const char*>("--weights", word, {{"f32", "f32"}, {"f16", "f16"}, {"bf16", "bf16"}, {"int8", "int8"}});
   });
   list.value("-o,--output", "PATH", "folder or file to write", into(model.output));
+  list.value("--quality", "FILE", "compare the sentence vectors of the texts in FILE with those of the model as it was",
+             into(model.quality));
+  list.value("--format", "FORMAT", "of what --quality prints: " + format_list(command),
+             [&command, &output](const std::string& word) { output.format = parse_format(command, word); });
 }
 
 void declare_init(OptionList& list, ModelOptions& model) {
@@ -324,6 +366,38 @@ void declare_init(OptionList& list, ModelOptions& model) {
     model.to = choose<const char*>("--to", word, {{"json", "json"}, {"safetensors", "safetensors"}});
   });
   list.value("-o,--output", "PATH", "file or folder to write", into(model.output));
+}
+
+void check_windows(const Options& options) {
+  const WindowOptions& windows = options.windows;
+  if (!windows.asked()) {
+    if (windows.overlap) throw_usage("--stride: expected --chunk or --late-chunk with it, got none");
+    if (windows.joined) throw_usage("--chunk-pooling: expected --chunk or --late-chunk with it, got none");
+    return;
+  }
+  if (options.input.pair) throw_usage("--pair: expected a single text to cut into windows, got a pair");
+  if (options.tokenizing.truncation == Truncation::error) {
+    throw_usage("--truncation error: expected texts that may be cut, got --chunk or --late-chunk, which cut them");
+  }
+  if (!windows.late && windows.overlap && *windows.overlap >= windows.tokens) {
+    throw_usage("--stride: expected less than the " + std::to_string(windows.tokens) + " tokens of --chunk, got " +
+                std::to_string(*windows.overlap));
+  }
+  if (const std::optional<Parts>& parts = options.output.parts;
+      parts && (parts->tokens || parts->last_hidden_state || parts->hidden_states || parts->attentions)) {
+    throw_usage("--with: expected text or embedding of windows, got another part; leave --chunk and --late-chunk out");
+  }
+}
+
+void check_quantize(const QuantizeOptions& quantize) {
+  const bool ranged = !quantize.ranges.empty() || !quantize.calibrate.empty();
+  if (ranged && quantize.type != VectorType::int8) {
+    throw_usage(std::string(quantize.ranges.empty() ? "--calibrate" : "--quantize-ranges") +
+                ": expected --quantize int8 with it, got none");
+  }
+  if (!quantize.ranges.empty() && !quantize.calibrate.empty()) {
+    throw_usage("--quantize-ranges and --calibrate: expected one of them, got both; leave one out");
+  }
 }
 
 }  // namespace
@@ -378,7 +452,7 @@ OptionList command_options(const Command& command, Options& options) {
   }
   if (command.has(kTopK) || command.has(kEntities)) declare_task(list, command, options.task);
   if (command.has(kMeasuring)) declare_bench(list, options.bench);
-  if (command.has(kConverting)) declare_convert(list, options.model);
+  if (command.has(kConverting)) declare_convert(list, command, options.model, options.output);
   if (command.has(kFresh)) declare_init(list, options.model);
   if (command.has(kToken)) {
     list.group("Explanation");
@@ -394,6 +468,8 @@ OptionList command_options(const Command& command, Options& options) {
                [&](const std::string& text) { options.encoding.ablate = parse_ablate(text); });
   }
   if (command.has(kPooling)) declare_pooling(list, options.encoding);
+  if (command.has(kQuantize)) declare_quantize(list, options.quantize);
+  if (command.has(kWindows)) declare_windows(list, options.windows);
   if (command.has(kInputs)) declare_inputs(list, options.input);
   if (command.has(kTokenizing)) declare_tokenizing(list, options.tokenizing);
   if (command.has(kParts)) declare_parts(list, options.output);
@@ -415,6 +491,14 @@ void check_options(const Options& options) {
     throw_usage("--pair: expected exactly one TEXT, got " + std::to_string(input.texts.size()) +
                 "; for many pairs use JSON Lines with text and text_pair");
   }
+  if (input.pair && options.command->has(kSingle)) {
+    throw_usage("--pair: expected a single text for " + std::string(options.command->name) + ", got a pair");
+  }
+  if (input.pair && !options.task.labels.empty()) {
+    throw_usage("--pair and --labels: expected one of them, got both; a label is the second segment");
+  }
+  check_windows(options);
+  check_quantize(options.quantize);
   if (options.tokenizing.prompt.text && options.tokenizing.prompt.name) {
     throw_usage("--prompt and --prompt-name: expected one of them, got both; leave one out");
   }

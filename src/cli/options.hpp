@@ -11,6 +11,7 @@
 #include "mha/analysis/questions.hpp"
 #include "mha/io/text_reader.hpp"
 #include "mha/model/model.hpp"
+#include "mha/model/quantize.hpp"
 #include "mha/output/records.hpp"
 #include "mha/pipeline/tasks.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
@@ -82,6 +83,23 @@ struct EncodingOptions {
   std::vector<HeadPattern> ablate;
 };
 
+/// Long texts in `embed`.
+struct WindowOptions {
+  std::size_t tokens = 0;              ///< --chunk; 0: none
+  std::optional<std::size_t> overlap;  ///< --stride
+  bool late = false;
+  bool joined = false;                 ///< --chunk-pooling mean
+
+  bool asked() const { return tokens > 0 || late; }
+};
+
+/// Whole numbers in place of float32 in `embed`.
+struct QuantizeOptions {
+  VectorType type = VectorType::f32;
+  std::string ranges;     ///< a JSON file
+  std::string calibrate;  ///< a file of texts
+};
+
 enum class Format { automatic, table, json, jsonl, csv, tsv, npy, npz, raw, ids, heatmap, html, svg, png };
 
 struct OutputOptions {
@@ -103,6 +121,7 @@ struct ModelOptions {
   std::string to;  ///< "json", "safetensors", or empty
   std::string output;
   std::string dtype;  ///< convert: of the weights
+  std::string quality;  ///< convert: texts to measure the loss on
 
   std::size_t d_model = 64;  ///< these and the following: init
   std::size_t n_heads = 4;
@@ -143,6 +162,7 @@ struct TaskOptions {
   Aggregation aggregation = Aggregation::none;
   std::optional<std::size_t> stride;       ///< answer, as is the next
   std::size_t longest = 15;
+  bool no_answer = false;
 };
 
 struct Command;
@@ -154,6 +174,8 @@ struct Options {
   InputOptions input;
   TokenizingOptions tokenizing;
   EncodingOptions encoding;
+  WindowOptions windows;
+  QuantizeOptions quantize;
   OutputOptions output;
   TokenizeOptions tokenize;
   ModelOptions model;

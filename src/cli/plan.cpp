@@ -5,6 +5,7 @@
 #include "cli/choice.hpp"
 #include "cli/command.hpp"
 #include "cli/declare.hpp"
+#include "cli/ranges.hpp"
 #include "cli/source.hpp"
 #include "cli/terminal.hpp"
 #include "mha/core/error.hpp"
@@ -129,6 +130,34 @@ void plan_common(Plan& plan, const Options& options, RecordKind kind, const Sent
   work.parts = schema.parts;
 }
 
+void plan_quantization(Plan& plan, const Options& options, std::size_t width) {
+  const VectorType type = options.quantize.type;
+  const bool bytes = type == VectorType::int8 || type == VectorType::binary;
+  plan.schema.embedding_width = quantized_width(type, width);
+  if (bytes) plan.schema.embedding_type = EmbeddingType::int8;
+  if (type == VectorType::ubinary) plan.schema.embedding_type = EmbeddingType::uint8;
+  plan.work.quantization.type = type;
+  if (type != VectorType::int8) return;
+  if (!options.quantize.ranges.empty()) {
+    read_ranges(options.quantize.ranges, width, plan.work.quantization);
+  } else if (options.quantize.calibrate.empty() && !plan.work.normalize) {
+    throw_usage("--quantize int8: expected unit vectors or ranges, got a model without normalisation; use --normalize l2, "
+                "--quantize-ranges FILE or --calibrate FILE");
+  }
+}
+
+void plan_windows(Plan& plan, const Options& options) {
+  if (!options.windows.asked()) return;
+  plan.schema.windows = !options.windows.joined;
+  if (!options.windows.late) return;
+  for (const PoolingMode mode : plan.work.sentence.pooling) {
+    if (mode == PoolingMode::cls || mode == PoolingMode::pooler) {
+      throw_usage("--late-chunk: expected a pooling over the tokens of a window (mean, max, last), got " +
+                  std::string(name_of(mode)) + "; --pooling mean chooses another");
+    }
+  }
+}
+
 }  // namespace
 
 Plan plan_encoding(const Options& options, RecordKind kind, const ModelHeader& header) {
@@ -155,7 +184,8 @@ Plan plan_encoding(const Options& options, RecordKind kind, const ModelHeader& h
   if (work.dims > width) {
     throw_usage("--dims: expected at most " + std::to_string(width) + ", got " + std::to_string(work.dims));
   }
-  schema.embedding_width = work.dims > 0 ? work.dims : width;
+  plan_quantization(plan, options, work.dims > 0 ? work.dims : width);
+  plan_windows(plan, options);
 
   work.wanted.hidden_states = work.parts.hidden_states;
   if (kind == RecordKind::attention && (options.questions.asks() || options.questions.changes_maps())) {

@@ -40,6 +40,10 @@ OutputSink::OutputSink(const Options& options, std::unique_ptr<RecordFormatter> 
 
 void OutputSink::render(Record& record) const {
   record.rendered.clear();
+  if (!record.bad() && !record.windows.empty()) {
+    for (Record& window : record.windows) render(window);
+    return;
+  }
   try {
     formatter_->render(record, record.rendered);
   } catch (const Error& error) {
@@ -75,7 +79,10 @@ bool OutputSink::accept(Record& record) {
   return true;
 }
 
-void OutputSink::write(Record& record) { formatter_->join(record, out_); }
+void OutputSink::write(Record& record) {
+  if (record.bad() || record.windows.empty()) return formatter_->join(record, out_);
+  for (Record& window : record.windows) formatter_->join(window, out_);
+}
 
 void OutputSink::flush() {
   out_.flush();
@@ -127,13 +134,19 @@ std::size_t batch_tokens(const Encoder& encoder) {
   return encoder.backend().rows_in_cache(encoder.config().d_model, encoder.config().d_ff);
 }
 
-void run_pipeline(const Options& options, const ModelWork& work, RecordSource& source, RecordSink& sink) {
+void run_workers(const Options& options, std::size_t batch_tokens, const WorkerFactory& workers, RecordSource& source,
+                 RecordSink& sink) {
   PipelineSettings settings;
-  if (work.encoder != nullptr) settings.batch_tokens = batch_tokens(*work.encoder);
+  settings.batch_tokens = batch_tokens;
   settings.threads = thread_count(options);
   settings.latency = options.input.latency;
   settings.stop_at_bad = stops_at_bad(options);
-  Pipeline(settings, model_workers(work)).run(source, sink);
+  Pipeline(settings, workers).run(source, sink);
+}
+
+void run_pipeline(const Options& options, const ModelWork& work, RecordSource& source, RecordSink& sink) {
+  const std::size_t tokens = work.encoder != nullptr ? batch_tokens(*work.encoder) : PipelineSettings().batch_tokens;
+  run_workers(options, tokens, model_workers(work), source, sink);
 }
 
 int run_records(const Options& options, const ModelWork& work, InputSource& source, OutputSink& sink) {
@@ -143,10 +156,7 @@ int run_records(const Options& options, const ModelWork& work, InputSource& sour
 }
 
 int run_encoding(const Options& options, RecordKind kind, Log& log) {
-  if (is_finished(options.output)) {
-    log.warning(options.output.file + ": is there already; nothing to resume");
-    return 0;
-  }
+  if (is_finished(options.output, log)) return 0;
   const ModelLocation location = choose_model(options);
   const ModelHeader header = read_model_header(location, load_options(options));
   Plan plan = plan_encoding(options, kind, header);

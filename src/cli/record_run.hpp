@@ -65,13 +65,17 @@ bool stops_at_bad(const Options& options);
 /// Tokens that a micro-batch holds at most.
 std::size_t batch_tokens(const Encoder& encoder);
 
+/// Runs all inputs through workers into any sink; `batch_tokens` of a micro-batch at most.
+void run_workers(const Options& options, std::size_t batch_tokens, const WorkerFactory& workers, RecordSource& source,
+                 RecordSink& sink);
+
 /// Runs all inputs through the work into any sink.
 void run_pipeline(const Options& options, const ModelWork& work, RecordSource& source, RecordSink& sink);
 
 /// The same into a file or standard output. Returns the exit code.
 int run_records(const Options& options, const ModelWork& work, InputSource& source, OutputSink& sink);
 
-/// The whole way of a command whose records come from the encoder: embed, encode, attention.
+/// The whole way of a command whose records come from the encoder: encode, attention.
 int run_encoding(const Options& options, RecordKind kind, Log& log);
 
 }  // namespace mha::cli

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/log.hpp"
 #include "mha/core/error.hpp"
 #include "mha/io/mapped_file.hpp"
 
@@ -26,10 +27,12 @@ std::size_t index_of(std::string_view line, const std::filesystem::path& file, s
 
 }  // namespace
 
-bool is_finished(const OutputOptions& options) {
+bool is_finished(const OutputOptions& options, Log& log) {
   std::error_code error;
-  return options.resume && std::filesystem::is_regular_file(options.file, error) &&
-         !std::filesystem::exists(options.file + ".partial", error);
+  const bool finished = options.resume && std::filesystem::is_regular_file(options.file, error) &&
+                        !std::filesystem::exists(options.file + ".partial", error);
+  if (finished) log.warning(options.file + ": is there already; nothing to resume");
+  return finished;
 }
 
 std::size_t resume_records(OutputStream& out) {

@@ -7,8 +7,10 @@
 
 namespace mha::cli {
 
-/// Whether `--resume` finds its file finished: there is nothing to do.
-bool is_finished(const OutputOptions& options);
+class Log;
+
+/// Whether `--resume` finds its file finished, and says so: there is nothing to do.
+bool is_finished(const OutputOptions& options, Log& log);
 
 /// Cuts what an earlier run left in the unfinished file of JSON Lines records behind its last whole input, and returns
 /// the index of the input to go on with. The records of the last input there are made again: it may have had more.

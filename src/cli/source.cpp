@@ -28,6 +28,7 @@ TextReader open_reader(const Options& options) {
   reader.id_key = input.id_key;
   reader.pass_through = input.pass_through;
   reader.reserved_keys = kResultKeys;
+  if (options.windows.asked()) reader.reserved_keys.insert(reader.reserved_keys.end(), {"begin", "end"});
   if (options.command->has(kTask)) reader.reserved_keys.insert(reader.reserved_keys.end(), kTaskKeys.begin(), kTaskKeys.end());
   reader.replace_invalid = input.on_error == OnError::replace;
   if (!input.texts.empty()) return TextReader::from_arguments(input.texts, input.pair, reader);

@@ -28,12 +28,7 @@ void use_layout(Plan& plan, const ResultLayout& layout) {
 }
 
 void run_task_pipeline(const Options& options, const TaskWork& work, RecordSource& source, RecordSink& sink) {
-  PipelineSettings settings;
-  settings.batch_tokens = work.batch_tokens;
-  settings.threads = thread_count(options);
-  settings.latency = options.input.latency;
-  settings.stop_at_bad = stops_at_bad(options);
-  Pipeline(settings, task_workers(work)).run(source, sink);
+  run_workers(options, work.batch_tokens, task_workers(work), source, sink);
 }
 
 int run_task(const Options& options, Task task, const MakeReader& make_reader, Log& log) {

@@ -31,6 +31,10 @@ const char* descr_of(NpyType type) {
       return "<i4";
     case NpyType::int64:
       return "<i8";
+    case NpyType::int8:
+      return "|i1";
+    case NpyType::uint8:
+      return "|u1";
   }
   return "";
 }
@@ -42,7 +46,10 @@ std::string_view bytes_of(std::span<const T> values) {
 
 }  // namespace
 
-std::size_t size_of(NpyType type) { return type == NpyType::int64 ? 8 : 4; }
+std::size_t size_of(NpyType type) {
+  if (type == NpyType::int8 || type == NpyType::uint8) return 1;
+  return type == NpyType::int64 ? 8 : 4;
+}
 
 std::string npy_header(NpyType type, std::span<const std::size_t> shape) {
   std::string text = "{'descr': '";
@@ -136,6 +143,8 @@ void NpyWriter::write_bytes(NpyType type, std::string_view bytes) {
 void NpyWriter::write(std::span<const float> values) { write_bytes(NpyType::float32, bytes_of(values)); }
 void NpyWriter::write(std::span<const std::int32_t> values) { write_bytes(NpyType::int32, bytes_of(values)); }
 void NpyWriter::write(std::span<const std::int64_t> values) { write_bytes(NpyType::int64, bytes_of(values)); }
+void NpyWriter::write(std::span<const std::int8_t> values) { write_bytes(NpyType::int8, bytes_of(values)); }
+void NpyWriter::write(std::span<const std::uint8_t> values) { write_bytes(NpyType::uint8, bytes_of(values)); }
 
 void NpyWriter::finish() {
   std::size_t row_bytes = size_of(type_);

@@ -139,6 +139,12 @@ void NpzWriter::add(std::string_view name, std::span<const std::size_t> shape, s
 void NpzWriter::add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::int64_t> values) {
   add_bytes(name, NpyType::int64, shape, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
+void NpzWriter::add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::int8_t> values) {
+  add_bytes(name, NpyType::int8, shape, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+}
+void NpzWriter::add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::uint8_t> values) {
+  add_bytes(name, NpyType::uint8, shape, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+}
 
 void NpzWriter::finish() { archive_->finish(); }
 

@@ -11,6 +11,7 @@
 #include "model/model_writer.hpp"
 #include "model/opened_model.hpp"
 #include "model/weight_sources.hpp"
+#include "tokenizer/files.hpp"
 
 namespace mha {
 
@@ -44,6 +45,9 @@ std::set<std::string> quantized_names(const Weights& weights) {
 
 std::string tokenizer_json_of(const OpenedModel& model) {
   if (model.json != nullptr) return model.json->tokenizer_json();
+  if (!model.encoder_files->has("tokenizer.json") && model.encoder_files->has("vocab.txt")) {
+    return tokenizer::json_from_vocab_txt(*model.encoder_files);
+  }
   if (!model.encoder_files->has("tokenizer.json")) {
     throw_model("convert: " + model.encoder_files->place("tokenizer.json") +
                 ": expected the tokenizer as one JSON file, found none; save it with Python's transformers: "

@@ -220,6 +220,10 @@ class LoadedModel final : public Model {
 
 }  // namespace
 
+Precision load_precision(const LoadOptions& options) {
+  return precision_of(options.dtype, backend_named(options.backend));
+}
+
 FileBytes RecordingFiles::open(std::string_view name) const {
   FileBytes file = files_->open(name);
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -1,10 +1,30 @@
 #include <nlohmann/json.hpp>
 
+#include "mha/core/error.hpp"
 #include "mha/model/model_tools.hpp"
 #include "model/opened_model.hpp"
 #include "model/weight_count.hpp"
 
 namespace mha {
+namespace {
+
+// Of one number of a matrix: products of split numbers keep each part as bfloat16.
+std::size_t packed_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::f32:
+    case Precision::bf16x3:
+      return 4;
+    case Precision::bf16:
+      return 2;
+    case Precision::bf16x6:
+      return 6;
+    case Precision::int8:
+      return 1;
+  }
+  throw_internal("info: a precision that has no size");
+}
+
+}  // namespace
 
 ModelInfo model_info(const ModelLocation& location, const LoadOptions& options) {
   const auto opened = open_model(location, options);
@@ -23,6 +43,11 @@ ModelInfo model_info(const ModelLocation& location, const LoadOptions& options) 
   info.parameters = count.parameters;
   info.bytes = count.bytes;
   info.dtype = count.dtype;
+  const std::size_t number_bytes = packed_bytes(load_precision(options));
+  for (const WeightCount::Part& part : count.parts) {
+    info.parts.push_back({part.name, part.parameters, part.bytes});
+    info.memory += part.name == "embeddings" ? part.bytes : part.parameters * number_bytes;
+  }
   info.max_length = opened->max_length;
   info.embedding_width = info.sentence.dense.empty() ? opened->family.config.d_model * info.sentence.pooling.size()
                                                      : info.sentence.dense.back().out;

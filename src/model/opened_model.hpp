@@ -54,6 +54,9 @@ struct OpenedModel {
   std::vector<std::string> notes;
 };
 
+/// What is computed with: the precision that `--dtype` means on the backend. Throws Error{usage} for one it has not.
+Precision load_precision(const LoadOptions& options);
+
 /// Errors: model; usage where `--max-length` is 0.
 std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, const LoadOptions& options);
 

@@ -66,14 +66,6 @@ void append_pooled(PoolingMode mode, ConstMatrix hidden, std::size_t first, cons
   }
 }
 
-void l2_normalize(std::vector<float>& values) {
-  constexpr double kSmallestNorm = 1e-12;  // torch.nn.functional.normalize
-  double squares = 0;
-  for (const float value : values) squares += static_cast<double>(value) * static_cast<double>(value);
-  const double norm = std::max(std::sqrt(squares), kSmallestNorm);
-  for (float& value : values) value = static_cast<float>(static_cast<double>(value) / norm);
-}
-
 }  // namespace
 
 std::string_view name_of(PoolingMode mode) {
@@ -111,7 +103,7 @@ void pool(const SentenceConfig& sentence, ConstMatrix hidden, std::size_t first,
                   " pooled values, got " + std::to_string(out.size()) +
                   "; use the pooling that the model was made with");
     }
-    if (dense.normalize_input) l2_normalize(out);
+    if (dense.normalize_input) normalize_l2(out);
     input.swap(out);
     out.resize(dense.out);
     LinearTail tail;
@@ -124,7 +116,7 @@ void pool(const SentenceConfig& sentence, ConstMatrix hidden, std::size_t first,
                 std::to_string(dims));
   }
   if (dims != 0) out.resize(dims);
-  if (normalize) l2_normalize(out);
+  if (normalize) normalize_l2(out);
   if (!all_finite(out.data(), out.size())) throw_input("sentence vector: expected finite numbers, got NaN or infinity");
 }
 

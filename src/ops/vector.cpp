@@ -81,6 +81,14 @@ double cosine(std::span<const float> x, std::span<const float> y) {
   return lengths > 0 ? product / lengths : 0;
 }
 
+void normalize_l2(std::span<float> x) {
+  constexpr double kShortest = 1e-12;
+  double squares = 0;
+  for (const float value : x) squares += double{value} * double{value};
+  const double length = std::max(std::sqrt(squares), kShortest);
+  for (float& value : x) value = static_cast<float>(double{value} / length);
+}
+
 void mean_of_rows(ConstMatrix x, float* out) {
   std::copy(x.row(0), x.row(0) + x.cols, out);
   for (std::size_t r = 1; r < x.rows; ++r) add(x.row(r), out, x.cols);

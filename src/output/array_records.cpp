@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -20,14 +21,43 @@ struct Array {
   std::string key;
   std::span<const float> values;
   std::vector<std::size_t> shape;
+  EmbeddingType type = EmbeddingType::float32;
 };
+
+/// Calls `use` with the values in the type that they are written in.
+template <class Use>
+void with_values(const Array& array, Use use) {
+  switch (array.type) {
+    case EmbeddingType::float32:
+      return use(array.values);
+    case EmbeddingType::int8: {
+      std::vector<std::int8_t> bytes(array.values.size());
+      std::transform(array.values.begin(), array.values.end(), bytes.begin(),
+                     [](float value) { return static_cast<std::int8_t>(value); });
+      return use(std::span<const std::int8_t>(bytes));
+    }
+    case EmbeddingType::uint8: {
+      std::vector<std::uint8_t> bytes(array.values.size());
+      std::transform(array.values.begin(), array.values.end(), bytes.begin(),
+                     [](float value) { return static_cast<std::uint8_t>(value); });
+      return use(std::span<const std::uint8_t>(bytes));
+    }
+  }
+}
+
+NpyType npy_type(EmbeddingType type) {
+  if (type == EmbeddingType::float32) return NpyType::float32;
+  return type == EmbeddingType::int8 ? NpyType::int8 : NpyType::uint8;
+}
 
 /// The float arrays of a record that its parts choose.
 std::vector<Array> arrays_of(const Record& record, const RecordSchema& schema) {
   const std::size_t tokens = record.tokens();
   const Parts& parts = schema.parts;
   std::vector<Array> arrays;
-  if (parts.embedding) arrays.push_back({"embedding", record.embedding, {record.embedding.size()}});
+  if (parts.embedding) {
+    arrays.push_back({"embedding", record.embedding, {record.embedding.size()}, schema.embedding_type});
+  }
   if (parts.last_hidden_state) {
     arrays.push_back({"last_hidden_state", record.last_hidden_state, {tokens, schema.d_model}});
   }
@@ -40,7 +70,8 @@ std::vector<Array> arrays_of(const Record& record, const RecordSchema& schema) {
   return arrays;
 }
 
-std::string_view bytes_of(std::span<const float> values) {
+template <class T>
+std::string_view bytes_of(std::span<const T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
@@ -49,7 +80,9 @@ class RawFormatter : public RecordFormatter {
   explicit RawFormatter(RecordSchema schema) : schema_(std::move(schema)) {}
   void render(const Record& record, std::string& out) const override {
     if (record.bad()) return;
-    for (const Array& array : arrays_of(record, schema_)) out += bytes_of(array.values);
+    for (const Array& array : arrays_of(record, schema_)) {
+      with_values(array, [&](auto values) { out += bytes_of(values); });
+    }
   }
 
  private:
@@ -61,7 +94,9 @@ class NpyFormatter : public RecordFormatter {
   explicit NpyFormatter(RecordSchema schema) : schema_(std::move(schema)) {}
 
   void begin(OutputStream& out) override {
-    if (schema_.parts.embedding) writer_.emplace(out, NpyType::float32, std::vector{schema_.embedding_width});
+    if (schema_.parts.embedding) {
+      writer_.emplace(out, npy_type(schema_.embedding_type), std::vector{schema_.embedding_width});
+    }
   }
   void render(const Record&, std::string&) const override {}
   void join(const Record& record, OutputStream& out) override {
@@ -70,7 +105,7 @@ class NpyFormatter : public RecordFormatter {
         if (writer_) throw_usage("--format npy: expected one input, got more; npz takes many");
         writer_.emplace(out, NpyType::float32, std::vector(array.shape.begin() + 1, array.shape.end()));
       }
-      writer_->write(array.values);
+      with_values(array, [&](auto values) { writer_->write(values); });
     }
   }
   void end(OutputStream& out) override {
@@ -90,9 +125,12 @@ class NpzFormatter : public RecordFormatter {
   void begin(OutputStream& out) override { writer_.emplace(out); }
   void render(const Record&, std::string&) const override {}
   void join(const Record& record, OutputStream&) override {
-    const std::string prefix = std::to_string(record.index) + '.';
+    std::string prefix = std::to_string(record.index) + '.';
+    if (record.window) prefix += std::to_string(record.window->number) + '.';
     if (schema_.parts.tokens) add_tokens(record, prefix);
-    for (const Array& array : arrays_of(record, schema_)) writer_->add(prefix + array.key, array.shape, array.values);
+    for (const Array& array : arrays_of(record, schema_)) {
+      with_values(array, [&](auto values) { writer_->add(prefix + array.key, array.shape, values); });
+    }
   }
   void end(OutputStream&) override { writer_->finish(); }
 

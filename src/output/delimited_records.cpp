@@ -100,6 +100,7 @@ class DelimitedFormatter : public RecordFormatter {
     };
     switch (schema_.kind) {
       case RecordKind::embed:
+        if (schema_.windows) names = {"window", "begin", "end"};
         if (schema_.parts.text) names.emplace_back("text");
         if (schema_.parts.embedding) add_numbered('e', schema_.embedding_width);
         break;
@@ -153,9 +154,11 @@ class DelimitedFormatter : public RecordFormatter {
 
   void render_embedding(const Record& record, std::string& out) const {
     Row row = start(record, out);
+    if (record.window) row.integer(record.window->number).integer(record.window->begin).integer(record.window->end);
     if (schema_.parts.text) row.text(record.text);
     if (schema_.parts.embedding) {
-      for (const float value : record.embedding) row.number(value, schema_.digits);
+      const bool whole = schema_.embedding_type != EmbeddingType::float32;
+      for (const float value : record.embedding) row.number(value, whole ? std::nullopt : schema_.digits);
     }
     finish(row);
   }

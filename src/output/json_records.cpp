@@ -34,6 +34,7 @@ class JsonFormatter : public RecordFormatter {
       out += ",\"error\":";
       append_json_piece(out, record.error);
     } else {
+      if (record.window) append_window(*record.window, out);
       append_text(record, out);
       if (schema_.parts.tokens) append_tokens(record, out);
       if (record.encoding.truncated()) out += ",\"truncated\":true";
@@ -54,6 +55,15 @@ class JsonFormatter : public RecordFormatter {
       out += ",\"text_pair\":";
       append_json_string(out, *record.text_pair);
     }
+  }
+
+  void append_window(const Window& window, std::string& out) const {
+    out += ",\"window\":";
+    append_number(out, window.number);
+    out += ",\"begin\":";
+    append_number(out, window.begin);
+    out += ",\"end\":";
+    append_number(out, window.end);
   }
 
   void append_tokens(const Record& record, std::string& out) const {
@@ -84,6 +94,7 @@ class JsonFormatter : public RecordFormatter {
       ((out += ",\"") += key) += "\":";
       append_nested_array(out, values, shape, schema_.digits);
     };
+    const bool whole = schema_.embedding_type != EmbeddingType::float32;
     if (schema_.kind == RecordKind::similarity) {
       out += ",\"similarity\":";
       if (schema_.similarity_matrix) {
@@ -92,7 +103,12 @@ class JsonFormatter : public RecordFormatter {
         append_number(out, record.similarity[0], schema_.digits);
       }
     }
-    if (schema_.parts.embedding) array("embedding", record.embedding, std::array{record.embedding.size()});
+    if (schema_.parts.embedding && whole) {
+      out += ",\"embedding\":";
+      append_nested_array(out, record.embedding, std::array{record.embedding.size()}, std::nullopt);
+    } else if (schema_.parts.embedding) {
+      array("embedding", record.embedding, std::array{record.embedding.size()});
+    }
     if (schema_.parts.last_hidden_state) {
       array("last_hidden_state", record.last_hidden_state, std::array{tokens, record.d_model});
     }

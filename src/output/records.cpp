@@ -45,6 +45,8 @@ void Record::clear() {
   attentions.clear();
   similarity.clear();
   results.clear();
+  window.reset();
+  windows.clear();
   analysis.clear();
   rendered.clear();
 }

@@ -66,11 +66,12 @@ class TableFormatter : public RecordFormatter {
 
   /// `name  v0 v1 v2 …` as far as the width goes.
   void append_vector(std::string& out, std::string_view name, const std::vector<float>& vector) const {
-    const std::string title = std::string(name) + "  [" + std::to_string(vector.size()) + "]  norm " +
-                              fixed(norm(vector), schema_.digits) + "  ";
-    std::string line = title;
+    const bool whole = schema_.embedding_type != EmbeddingType::float32;
+    const std::optional<int> digits = whole ? 0 : schema_.digits;
+    std::string line = std::string(name) + "  [" + std::to_string(vector.size()) + "]  ";
+    if (!whole) line += "norm " + fixed(norm(vector), digits) + "  ";
     for (const float value : vector) {
-      const std::string number = fixed(value, schema_.digits) + ' ';
+      const std::string number = fixed(value, digits) + ' ';
       if (display_width(line) + number.size() + 1 > schema_.columns) {
         line += "…";
         break;
@@ -210,6 +211,10 @@ class EmbeddingTable : public TableFormatter {
   void render_good(const Record& record, std::string& out) const override {
     std::string name = std::to_string(record.index);
     if (!record.id.empty()) name += " (" + record.id + ")";
+    if (record.window) {
+      name += '.' + std::to_string(record.window->number) + ' ' + std::to_string(record.window->begin) + '-' +
+              std::to_string(record.window->end);
+    }
     if (schema_.parts.text) append_line(out, name + ": " + record.text);
     if (schema_.parts.embedding) append_vector(out, escape_controls(name), record.embedding);
   }

@@ -1,33 +1,22 @@
 #include "mha/pipeline/model_worker.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "mha/core/error.hpp"
 #include "pipeline/packed_inputs.hpp"
+#include "pipeline/sentence_vectors.hpp"
 
 namespace mha {
 namespace {
-
-// Tokens that `include_prompt: false` leaves out of pooling.
-std::size_t prompt_tokens(const ModelWork& work) {
-  if (work.sentence.include_prompt) return 0;
-  EncodeOptions options = work.encode;
-  options.max_length.reset();
-  TokenizerScratch scratch;
-  return prompt_token_count(*work.tokenizer, work.prompt, options, scratch);
-}
 
 class ModelWorker : public RecordWorker {
  public:
   ModelWorker(const ModelWork& work, std::size_t prompt_length, Executor* executor)
       : work_(work),
         prompt_length_(prompt_length),
-        inputs_(work.encoder == nullptr ? ModelConfig() : work.encoder->config(), executor) {
-    const auto& pooling = work.sentence.pooling;
-    needs_pooler_ =
-        work.parts.embedding && std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) != pooling.end();
+        inputs_(work.encoder == nullptr ? ModelConfig() : work.encoder->config(), executor),
+        vectors_(work) {
     if (work.encoder == nullptr) return;
     const ModelConfig& config = work.encoder->config();
     const std::size_t heads = work.wanted.attention_heads.empty() ? config.n_heads : work.wanted.attention_heads.size();
@@ -36,6 +25,7 @@ class ModelWorker : public RecordWorker {
   }
 
   void prepare(Record& record) override {
+    if (work_.refuse_pairs && record.text_pair) throw_input("text_pair: expected a single text, got a pair");
     record.prompt = work_.prompt;
     std::string_view text = record.text;
     if (!work_.prompt.empty()) text = (joined_ = work_.prompt) += record.text;
@@ -67,10 +57,7 @@ class ModelWorker : public RecordWorker {
     Workspace& workspace = inputs_.workspace();
     const ConstMatrix hidden =
         work_.encoder->forward(inputs, workspace, work_.wanted, captures() ? &captured_ : nullptr);
-    if (needs_pooler_) {
-      pooled_.resize(inputs.inputs() * d_model);
-      work_.encoder->pooler_output(inputs, hidden, {pooled_.data(), inputs.inputs(), d_model}, workspace);
-    }
+    if (work_.parts.embedding) vectors_.begin(inputs, hidden, workspace);
     std::size_t input = 0;
     for (Record* record : batch) {
       if (record->tokens() > 0) fill(*record, inputs, input++, hidden);
@@ -104,27 +91,25 @@ class ModelWorker : public RecordWorker {
       }
     }
     if (!work_.parts.embedding) return;
-    const float* pooler = needs_pooler_ ? pooled_.data() + input * record.d_model : nullptr;
-    pool(work_.sentence, hidden.rows_of(begin, tokens), std::min(prompt_length_, tokens), pooler, work_.dims,
-         work_.normalize, work_.encoder->backend(), record.embedding);
+    vectors_.pool_rows(input, hidden.rows_of(begin, tokens), prompt_length_, work_.dims, record.embedding);
+    quantize(work_.quantization, record.embedding);
   }
 
   const ModelWork& work_;
   std::size_t prompt_length_;
   TokenizerScratch scratch_;
   PackedInputs inputs_;
+  SentenceVectors vectors_;
   Captured captured_;
-  bool needs_pooler_ = false;
   std::size_t maps_ = 0;  // attention maps of a record
   std::size_t rows_ = 0;  // vectors a token
   std::string joined_;
-  std::vector<float> pooled_;
 };
 
 }  // namespace
 
 WorkerFactory model_workers(const ModelWork& work) {
-  return [&work, length = prompt_tokens(work)](Executor* executor) {
+  return [&work, length = excluded_prompt_tokens(work)](Executor* executor) {
     return std::make_unique<ModelWorker>(work, length, executor);
   };
 }

@@ -22,10 +22,15 @@ class PackedInputs {
     row_begin_.assign(1, 0);
   }
   void add(const Encoding& encoding) {
-    ids_.insert(ids_.end(), encoding.input_ids.begin(), encoding.input_ids.end());
-    types_.insert(types_.end(), encoding.token_type_ids.begin(), encoding.token_type_ids.end());
-    row_begin_.push_back(ids_.size());
+    append(encoding, 0, encoding.size());
+    end_input();
   }
+  /// Tokens [first, last) of an encoding, to the input that `end_input` completes.
+  void append(const Encoding& encoding, std::size_t first, std::size_t last) {
+    ids_.insert(ids_.end(), encoding.input_ids.data() + first, encoding.input_ids.data() + last);
+    types_.insert(types_.end(), encoding.token_type_ids.data() + first, encoding.token_type_ids.data() + last);
+  }
+  void end_input() { row_begin_.push_back(ids_.size()); }
   std::size_t rows() const { return ids_.size(); }
   Batch batch() const { return {ids_, types_, row_begin_}; }
   Workspace& workspace() { return rows() < rows_worth_threads_ ? alone_ : team_; }

@@ -1,6 +1,7 @@
 #include "tokenizer/files.hpp"
 
 #include "mha/core/error.hpp"
+#include "mha/core/utf8.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/model/models.hpp"
 
@@ -62,8 +63,10 @@ std::string json_string(std::string_view text) {
   return json + '"';
 }
 
-PostProcessor template_processor(const std::string& single, const std::string& pair, const Parts& parts,
-                                 const std::string& origin) {
+namespace {
+
+std::string template_processor_json(const std::string& single, const std::string& pair, const Parts& parts,
+                                    const std::string& origin) {
   const AddedTokens added(parts.added_tokens, parts.model->vocab(), nullptr);
   std::map<std::string, std::int32_t> ids;
   const std::string single_json = template_json(single, parts, added, ids, origin);
@@ -73,18 +76,41 @@ PostProcessor template_processor(const std::string& single, const std::string& p
     tokens += (tokens.empty() ? "" : ",") + json_string(name) + R"(:{"id":)" + json_string(name) + R"(,"ids":[)" +
               std::to_string(id) + R"(],"tokens":[)" + json_string(name) + "]}";
   }
-  const std::string json = R"({"type":"TemplateProcessing","single":)" + single_json + R"(,"pair":)" + pair_json +
-                           R"(,"special_tokens":{)" + tokens + "}}";
+  return R"({"type":"TemplateProcessing","single":)" + single_json + R"(,"pair":)" + pair_json +
+         R"(,"special_tokens":{)" + tokens + "}}";
+}
+
+}  // namespace
+
+PostProcessor template_processor(const std::string& single, const std::string& pair, const Parts& parts,
+                                 const std::string& origin) {
+  const std::string json = template_processor_json(single, pair, parts, origin);
   const auto document = JsonDocument::parse(json, origin);
   return PostProcessor(document.root(), [](std::int32_t) { return true; });
 }
 
-// Source: transformers 5.24.0, models/{bert,mpnet,funnel}/tokenization_*.py.
-Parts parts_from_vocab_txt(const FileSet& files, const TokenizerSettings& settings) {
-  const FileBytes file = files.open("vocab.txt");
+namespace {
+
+constexpr const char* kBertPreTokenizer = R"({"type":"BertPreTokenizer"})";
+constexpr const char* kWordPieceDecoder = R"({"type":"WordPiece","prefix":"##","cleanup":true})";
+
+/// What a vocab.txt and the files beside it say.
+struct WordPieceFiles {
+  std::string origin;
   Vocab vocab;
+  TokenizerSettings settings;
+  std::string normalizer;  ///< JSON
+  std::string single;      ///< templates
+  std::string pair;
+};
+
+// Source: transformers 5.24.0, models/{bert,mpnet,funnel}/tokenization_*.py.
+WordPieceFiles read_word_piece_files(const FileSet& files, const TokenizerSettings& settings) {
+  const FileBytes file = files.open("vocab.txt");
+  WordPieceFiles read;
+  read.origin = file.origin;
   std::int32_t line = 0;
-  for_each_line(file.text(), [&](std::string_view token) { vocab.add_or_replace(token, line++); });
+  for_each_line(file.text(), [&](std::string_view token) { read.vocab.add_or_replace(token, line++); });
   const std::string kind = settings.tokenizer_class.empty() ? settings.model_type : settings.tokenizer_class;
   const bool mpnet = kind == "MPNetTokenizer" || kind == "mpnet";
   const bool funnel = kind == "FunnelTokenizer" || kind == "funnel";
@@ -92,7 +118,7 @@ Parts parts_from_vocab_txt(const FileSet& files, const TokenizerSettings& settin
     throw_model("tokenizer: " + file.origin + ": expected a plain WordPiece vocabulary, got one of " + kind +
                 "; save the model's fast tokenizer as tokenizer.json");
   }
-  TokenizerSettings all = settings;
+  TokenizerSettings& all = read.settings = settings;
   const bool angle = mpnet || funnel;
   const auto assume = [&](const char* role, const char* content) {
     AddedToken token;
@@ -110,29 +136,69 @@ Parts parts_from_vocab_txt(const FileSet& files, const TokenizerSettings& settin
 
   const auto json_bool = [](bool value) { return std::string(value ? "true" : "false"); };
   const bool lowercase = settings.do_lower_case.value_or(true);
-  Parts parts;
-  WordPieceOptions options;
-  options.unk_token = all.role_or("unk_token", "");
-  parts.model = make_word_piece(std::move(vocab), std::move(options));
-  parts.normalizer = component<Normalizer>(
-      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)" +
-          json_bool(settings.tokenize_chinese_chars.value_or(true)) + R"(,"strip_accents":)" +
-          json_bool(settings.strip_accents.value_or(lowercase)) + R"(,"lowercase":)" + json_bool(lowercase) + "}",
-      file.origin);
-  parts.pre_tokenizer = component<PreTokenizer>(R"({"type":"BertPreTokenizer"})", file.origin);
-  parts.decoder = component<Decoder>(R"({"type":"WordPiece","prefix":"##","cleanup":true})", file.origin);
-  parts.added_tokens = all.all_added();
-  for (const auto& [role, token] : all.roles) parts.roles[role] = token.content;
+  read.normalizer = R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)" +
+                    json_bool(settings.tokenize_chinese_chars.value_or(true)) + R"(,"strip_accents":)" +
+                    json_bool(settings.strip_accents.value_or(lowercase)) + R"(,"lowercase":)" + json_bool(lowercase) + "}";
   const std::string cls = all.role_or("cls_token", "");
   const std::string sep = all.role_or("sep_token", "");
-  if (mpnet) {
-    parts.post_processor = template_processor(cls + ":0 $A:0 " + sep + ":0",
-                                              cls + ":0 $A:0 " + sep + ":0 " + sep + ":0 $B:0 " + sep + ":0", parts, file.origin);
-  } else {
-    const std::string single = cls + (funnel ? ":2 $A:0 " : ":0 $A:0 ") + sep + ":0";
-    parts.post_processor = template_processor(single, single + " $B:1 " + sep + ":1", parts, file.origin);
-  }
+  read.single = cls + (funnel ? ":2 $A:0 " : ":0 $A:0 ") + sep + ":0";
+  read.pair = read.single + (mpnet ? " " + sep + ":0 $B:0 " + sep + ":0" : " $B:1 " + sep + ":1");
+  return read;
+}
+
+Parts parts_of_word_piece(const WordPieceFiles& read) {
+  Parts parts;
+  WordPieceOptions options;
+  options.unk_token = read.settings.role_or("unk_token", "");
+  parts.model = make_word_piece(read.vocab, std::move(options));
+  parts.normalizer = component<Normalizer>(read.normalizer, read.origin);
+  parts.pre_tokenizer = component<PreTokenizer>(kBertPreTokenizer, read.origin);
+  parts.decoder = component<Decoder>(kWordPieceDecoder, read.origin);
+  parts.added_tokens = read.settings.all_added();
+  for (const auto& [role, token] : read.settings.roles) parts.roles[role] = token.content;
+  parts.post_processor = template_processor(read.single, read.pair, parts, read.origin);
   return parts;
+}
+
+std::string added_tokens_json(const Parts& parts) {
+  const AddedTokens added(parts.added_tokens, parts.model->vocab(), nullptr);
+  std::string json;
+  for (const AddedToken& token : parts.added_tokens) {
+    const auto flag = [&](const char* name, bool value) {
+      return std::string(",\"") + name + "\":" + (value ? "true" : "false");
+    };
+    (json += json.empty() ? "" : ",") += R"({"id":)" + std::to_string(*added.id_of(token.content)) + R"(,"content":)" +
+                                         json_string(token.content) + flag("single_word", token.single_word) +
+                                         flag("lstrip", token.lstrip) + flag("rstrip", token.rstrip) +
+                                         flag("normalized", token.normalized) + flag("special", token.special) + "}";
+  }
+  return "[" + json + "]";
+}
+
+}  // namespace
+
+Parts parts_from_vocab_txt(const FileSet& files, const TokenizerSettings& settings) {
+  return parts_of_word_piece(read_word_piece_files(files, settings));
+}
+
+std::string json_from_vocab_txt(const FileSet& files) {
+  const WordPieceFiles read = read_word_piece_files(files, read_settings(files));
+  const Parts parts = parts_of_word_piece(read);
+  std::string vocab;
+  for (std::size_t i = 0; i < read.vocab.id_limit(); ++i) {
+    const auto id = static_cast<std::int32_t>(i);
+    const std::string_view token = read.vocab.token(id);
+    if (read.vocab.find(token) != id) continue;  // a later line has the same token
+    if (utf8::first_invalid(token) != utf8::kValid) {
+      throw_model("tokenizer: " + read.origin + ": line " + std::to_string(i + 1) + ": expected valid UTF-8, got other bytes");
+    }
+    vocab += (vocab.empty() ? "" : ",") + json_string(token) + ":" + std::to_string(id);
+  }
+  return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" + added_tokens_json(parts) +
+         R"(,"normalizer":)" + read.normalizer + R"(,"pre_tokenizer":)" + kBertPreTokenizer + R"(,"post_processor":)" +
+         template_processor_json(read.single, read.pair, parts, read.origin) + R"(,"decoder":)" + kWordPieceDecoder +
+         R"(,"model":{"type":"WordPiece","unk_token":)" + json_string(read.settings.role_or("unk_token", "")) +
+         R"(,"continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":{)" + vocab + "}}}";
 }
 
 namespace {

@@ -42,6 +42,8 @@ TokenizerSettings read_settings(const FileSet& files);
 
 /// WordPiece: vocab.txt.
 Parts parts_from_vocab_txt(const FileSet& files, const TokenizerSettings& settings);
+/// The same as one tokenizer.json. Throws Error{model} for what JSON cannot hold.
+std::string json_from_vocab_txt(const FileSet& files);
 /// Byte-level BPE: vocab.json and merges.txt.
 Parts parts_from_vocab_and_merges(const FileSet& files, const TokenizerSettings& settings);
 /// Marian: source.spm cuts the text, vocab.json numbers the pieces.

@@ -35,6 +35,7 @@ SEAMS = {
     "hwy/": "src/ops/",
     "minizip/": "src/io/",
     "oniguruma": "src/tokenizer/",
+    "unicode/u": "src/pipeline/",
     "iostream": "src/cli/",  # the library prints nothing
 }
 

@@ -355,6 +355,270 @@ class Results(unittest.TestCase):
             self.assertEqual(first, run("embed", "-m", copy, "she is a leader", check=0).stdout)
 
 
+class LongTexts(unittest.TestCase):
+    """Windows of `embed`: the built-in model has a token a word, no specials, and mean pooling."""
+    TEXT = "She is a great leader. Größe: a team that built a scalable API? The cat sat on the mat! I led the team."
+
+    def windows(self, *arguments, stdin=b""):
+        return [json.loads(l) for l in run("embed", *arguments, stdin=stdin, check=0).stdout.splitlines()]
+
+    def vectors(self, *texts):
+        return [json.loads(l)["embedding"] for l in run("embed", "--", *texts, check=0).stdout.splitlines()]
+
+    def tokens(self, text):
+        (record,) = json.loads(run("encode", "--format", "json", "--with", "tokens,last_hidden_state", text, check=0).stdout)
+        return record
+
+    def test_a_window_has_the_vector_of_its_stretch(self):
+        for stride in (0, 1, 3):
+            got = self.windows("--chunk", "5", "--stride", str(stride), "--with", "text,embedding", self.TEXT)
+            self.assertEqual([w["window"] for w in got], list(range(len(got))))
+            self.assertEqual(list(got[0]), ["index", "window", "begin", "end", "text", "embedding"])
+            self.assertEqual([w["text"] for w in got], [self.TEXT[w["begin"]:w["end"]] for w in got])
+            self.assertEqual([w["embedding"] for w in got], self.vectors(*[w["text"] for w in got]))
+            offsets = self.tokens(self.TEXT)["offsets"]
+            self.assertEqual([(w["begin"], w["end"]) for w in got],
+                             [(offsets[i][0], offsets[min(i + 5, len(offsets)) - 1][1]) for i in range(0, len(offsets) - stride, 5 - stride)])
+
+    def test_offsets_in_bytes(self):
+        for more in (["--chunk", "5"], ["--late-chunk"]):
+            points = self.windows(*more, "--with", "text", self.TEXT)
+            octets = self.windows(*more, "--with", "text", "--offsets", "bytes", self.TEXT)
+            for a, b in zip(points, octets):
+                self.assertEqual(a["text"], self.TEXT.encode()[b["begin"]:b["end"]].decode())
+
+    def test_the_mean_of_windows_is_weighted_by_their_tokens(self):
+        got = self.windows("--chunk", "7", self.TEXT)
+        count = len(self.tokens(self.TEXT)["tokens"])
+        sizes = [min(7, count - i) for i in range(0, count, 7)]
+        (pooled,) = self.windows("--chunk", "7", "--chunk-pooling", "mean", self.TEXT)
+        self.assertNotIn("window", pooled)
+        for i, value in enumerate(pooled["embedding"]):
+            self.assertAlmostEqual(value, sum(n * w["embedding"][i] for n, w in zip(sizes, got)) / count, places=5)
+        (unit,) = self.windows("--chunk", "7", "--chunk-pooling", "mean", "--normalize", "l2", "--dims", "3", self.TEXT)
+        self.assertEqual(len(unit["embedding"]), 3)
+        self.assertAlmostEqual(sum(v * v for v in unit["embedding"]), 1, places=5)
+        (short,) = self.windows("--chunk", "7", "--chunk-pooling", "mean", "she is")
+        self.assertEqual(short["embedding"], self.vectors("she is")[0])
+
+    def test_late_windows_are_sentences_pooled_from_one_pass(self):
+        record = self.tokens(self.TEXT)
+        got = self.windows("--late-chunk", "--with", "text,embedding", self.TEXT)
+        self.assertEqual([w["text"] for w in got], ["She is a great leader.", "Größe: a team that built a scalable API?",
+                                                    "The cat sat on the mat!", "I led the team."])
+        for window in got:
+            rows = [row for row, (begin, end) in zip(record["last_hidden_state"], record["offsets"])
+                    if begin >= window["begin"] and end <= window["end"]]
+            for i, value in enumerate(window["embedding"]):
+                self.assertAlmostEqual(value, sum(row[i] for row in rows) / len(rows), places=5)
+        joined = self.windows("--late-chunk", "--chunk", "16", "--with", "text", self.TEXT)
+        self.assertEqual([w["text"] for w in joined], [self.TEXT[:63], self.TEXT[64:]])
+
+    def test_a_text_over_the_limit_is_read_in_passes(self):
+        text = " ".join([self.TEXT] * 8)
+        for more in ([], ["--stride", "0"], ["--stride", "20"], ["--max-length", "10"], ["--chunk", "30"]):
+            got = self.windows("--late-chunk", *more, "--with", "text,embedding", text)
+            self.assertEqual("".join("".join(w["text"].split()) for w in got), "".join(text.split()))
+        (whole,) = self.windows("--late-chunk", "--chunk-pooling", "mean", text)
+        self.assertEqual(len(whole["embedding"]), len(got[0]["embedding"]))
+
+    def test_the_same_bits_in_every_company(self):
+        some = text_of(lines(30, longest=90) + [""])
+        for more in (["--chunk", "16", "--stride", "3"], ["--late-chunk", "--chunk", "20"], ["--chunk", "9", "--chunk-pooling", "mean"]):
+            more = [*more, "--no-special-tokens", "--on-error", "skip"]
+            first = run("embed", *more, "-t", "1", stdin=some, check=1).stdout
+            for other in (["-t", "2"], ["-t", "5"], ["-t", "2", "--latency"]):
+                self.assertEqual(first, run("embed", *more, *other, stdin=some, check=1).stdout)
+            one = some.splitlines()[7]
+            alone = [{**json.loads(l), "index": 7} for l in run("embed", *more, stdin=one, check=0).stdout.splitlines()]
+            self.assertEqual(alone, [r for r in map(json.loads, first.splitlines()) if r["index"] == 7])
+
+    def test_each_line_is_answered_before_the_next_is_written(self):
+        program = subprocess.Popen([MHA, "embed", "--chunk", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for index in range(5):
+            program.stdin.write(b"she is a leader\n")
+            program.stdin.flush()
+            self.assertEqual([(r["index"], r["window"]) for r in (json.loads(program.stdout.readline()) for _ in range(2))],
+                             [(index, 0), (index, 1)])
+        program.stdin.close()
+        self.assertEqual(program.wait(10), 0)
+        program.stdout.close()
+
+    def test_formats(self):
+        import csv, io, zipfile
+        arguments = ["--chunk", "5", "--dims", "2"]
+        got = self.windows(*arguments, self.TEXT, "she")
+        rows = list(csv.DictReader(io.StringIO(run("embed", *arguments, "--format", "csv", self.TEXT, "she", check=0).stdout.decode())))
+        self.assertEqual([[int(row[k]) for k in ("index", "window", "begin", "end")] for row in rows],
+                         [[w[k] for k in ("index", "window", "begin", "end")] for w in got])
+        self.assertEqual([[float(row["e0"]), float(row["e1"])] for row in rows], [w["embedding"] for w in got])
+        self.assertEqual(json.loads(run("embed", *arguments, "--format", "json", self.TEXT, "she", check=0).stdout), got)
+        self.assertEqual(len(run("embed", *arguments, "--format", "raw", self.TEXT, "she", check=0).stdout), len(got) * 8)
+        self.assertIn(f"'shape': ({len(got)}, 2)".encode(), run("embed", *arguments, "--format", "npy", self.TEXT, "she", check=0).stdout)
+        archive = zipfile.ZipFile(io.BytesIO(run("embed", *arguments, "--format", "npz", self.TEXT, "she", check=0).stdout))
+        self.assertEqual(archive.namelist(), [f"{w['index']}.{w['window']}.embedding.npy" for w in got])
+        self.assertIn("0.1 ", run("embed", *arguments, "--format", "table", self.TEXT, check=0).stdout.decode())
+
+    def test_ids_and_other_keys_go_to_every_window(self):
+        line = json.dumps({"id": "a", "text": self.TEXT, "page": 3, "window": 9, "begin": 9}).encode()
+        for record in self.windows("--chunk", "5", "--input-format", "jsonl", "--pass-through", stdin=line):
+            self.assertEqual((record["id"], record["page"]), ("a", 3))
+            self.assertLess(record["begin"], 110)
+
+    def test_prompts_and_specials_are_in_every_window(self):
+        if not os.path.isdir(MINILM):
+            self.skipTest("no ../shared: MiniLM is not tested")
+        text = "the cat sat on the mat and the team built a great house near the river"
+        for prompt in ([], ["--prompt", "query: "]):
+            got = self.windows("-m", MINILM, *prompt, "--chunk", "9", "--stride", "2", "--with", "text,embedding", text)
+            self.assertGreater(len(got), 2)
+            alone = run("embed", "-m", MINILM, *prompt, "--", *[w["text"] for w in got], check=0).stdout.splitlines()
+            self.assertEqual([w["embedding"] for w in got], [json.loads(l)["embedding"] for l in alone])
+            self.assertEqual([w["text"] for w in got], [text[w["begin"]:w["end"]] for w in got])
+        for name in ("new-cls-prompts-excluded", "new-mean-prompts-excluded"):  # include_prompt: false
+            model = os.path.join(MINILM, "../st", name)
+            asked = ["-q", "-m", model, "--role", "query"]
+            window = self.windows(*asked, "--chunk", "20", "--with", "text,embedding", text)[0]
+            (alone,) = self.windows(*asked, "--", window["text"])
+            self.assertEqual(window["embedding"], alone["embedding"])
+        (empty,) = self.windows("-m", MINILM, "--chunk", "9", "")
+        self.assertEqual((empty["begin"], empty["end"]), (0, 0))
+        (late,) = self.windows("-m", MINILM, "--late-chunk", "")
+        self.assertEqual(late["embedding"], empty["embedding"])
+        run("embed", "-m", MINILM, "--chunk", "2", text, check=2)
+        run("embed", "-m", MINILM, "--chunk", "6", "--stride", "4", text, check=2)
+
+    def test_bad_inputs_and_usage(self):
+        pair = json.dumps({"text": "a", "text_pair": "b"}).encode()
+        got = run("embed", "--chunk", "5", "--input-format", "jsonl", "--on-error", "record", stdin=pair, check=1)
+        self.assertIn("pair", json.loads(got.stdout)["error"])
+        for arguments, said in [
+            (["--stride", "2", "x"], "--chunk"),
+            (["--chunk-pooling", "mean", "x"], "--chunk"),
+            (["--chunk", "0", "x"], "--chunk"),
+            (["--chunk", "65", "x"], "--chunk"),
+            (["--chunk", "4", "--stride", "4", "x"], "--stride"),
+            (["--late-chunk", "--pooling", "cls", "x"], "--late-chunk"),
+            (["--chunk", "4", "--pair", "y", "x"], "--pair"),
+            (["--chunk", "4", "--with", "tokens", "x"], "--with"),
+            (["--chunk", "4", "--truncation", "error", "x"], "--truncation"),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.assertIn(said, run("embed", *arguments, check=2).stderr.decode())
+
+
+class Quantized(unittest.TestCase):
+    TEXTS = ["she is a leader", "the cat sat", "a scalable api", "great team"]
+
+    def vectors(self, *arguments):
+        return [json.loads(l)["embedding"] for l in run("embed", *arguments, "--", *self.TEXTS, check=0).stdout.splitlines()]
+
+    def test_bits(self):
+        plain = self.vectors("--dims", "11")
+        bits = [[sum((v > 0) << (7 - i) for i, v in enumerate(row[begin:begin + 8])) for begin in (0, 8)] for row in plain]
+        self.assertEqual(self.vectors("--dims", "11", "--quantize", "ubinary"), bits)
+        self.assertEqual(self.vectors("--dims", "11", "--quantize", "binary"), [[b - 128 for b in row] for row in bits])
+
+    def test_int8_of_unit_vectors(self):
+        plain = self.vectors("--normalize", "l2")
+        self.assertEqual(self.vectors("--normalize", "l2", "--quantize", "int8", "--digits", "3"), [[round(127 * v) for v in row] for row in plain])
+        self.assertIn("--quantize-ranges", run("embed", "--quantize", "int8", "x", check=2).stderr.decode())
+
+    def test_ranges_come_from_a_file_or_from_texts(self):
+        import math
+        plain = self.vectors()
+        least, greatest = [min(c) for c in zip(*plain)], [max(c) for c in zip(*plain)]
+        with tempfile.TemporaryDirectory() as folder:
+            texts, ranges = os.path.join(folder, "texts.txt"), os.path.join(folder, "ranges.json")
+            with open(texts, "wb") as file:
+                file.write(text_of(self.TEXTS))
+            with open(ranges, "w", encoding="ascii") as file:
+                json.dump([least, greatest], file)
+            got = self.vectors("--quantize", "int8", "--quantize-ranges", ranges)
+            self.assertEqual(got, self.vectors("--quantize", "int8", "--calibrate", texts))
+            for row, vector in zip(got, plain):
+                for level, value, low, high in zip(row, vector, least, greatest):
+                    step = (high - low) / 255 or 1
+                    self.assertLessEqual(abs(level + 128 - math.floor((value - low) / step)), 1)
+            for bad, said in (([[1]], "[[least"), ([least, greatest[1:]], "numbers"), ([greatest, least], "at least"),
+                              ([least, ["x"] * len(least)], "finite"), ("{", "ranges.json")):
+                with open(ranges, "w", encoding="ascii") as file:
+                    file.write(bad if isinstance(bad, str) else json.dumps(bad))
+                self.assertIn(said, run("embed", "--quantize", "int8", "--quantize-ranges", ranges, "x", check=1).stderr.decode())
+            with open(texts, "wb") as file:
+                file.write(b"")
+            self.assertIn("--calibrate", run("embed", "--quantize", "int8", "--calibrate", texts, "x", check=1).stderr.decode())
+            run("embed", "--quantize", "int8", "--calibrate", folder + "/none", "x", check=1)
+        run("embed", "--quantize", "binary", "--calibrate", "x", "x", check=2)
+        run("embed", "--quantize-ranges", "x", "x", check=2)
+        run("embed", "--quantize", "int4", "x", check=2)
+
+    def test_formats(self):
+        import array, csv, io, zipfile
+        for kind, code, name in (("int8", "b", b"'|i1'"), ("binary", "b", b"'|i1'"), ("ubinary", "B", b"'|u1'")):
+            arguments = ["--normalize", "l2", "--quantize", kind]
+            got = self.vectors(*arguments)
+            as_format = lambda form: run("embed", *arguments, "--format", form, "--", *self.TEXTS, check=0).stdout
+            values = array.array(code, sum(got, []))
+            self.assertEqual(as_format("raw"), values.tobytes())
+            npy = as_format("npy")
+            self.assertIn(name, npy)
+            self.assertIn(f"({len(got)}, {len(got[0])})".encode(), npy)
+            self.assertTrue(npy.endswith(values.tobytes()))
+            archive = zipfile.ZipFile(io.BytesIO(as_format("npz")))
+            self.assertTrue(archive.read("1.embedding.npy").endswith(array.array(code, got[1]).tobytes()))
+            rows = list(csv.reader(io.StringIO(as_format("csv").decode())))
+            self.assertEqual([[int(v) for v in row[1:]] for row in rows[1:]], got)
+            self.assertEqual([r["embedding"] for r in json.loads(as_format("json"))], got)
+            self.assertIn(f"[{len(got[0])}]  {got[0][0]} {got[0][1]}", as_format("table").decode())
+
+    def test_windows_are_quantized_too(self):
+        for more in (["--chunk", "2"], ["--chunk", "2", "--chunk-pooling", "mean"], ["--late-chunk"]):
+            plain = self.vectors("--normalize", "l2", *more)
+            self.assertEqual(self.vectors("--normalize", "l2", "--quantize", "int8", *more), [[round(127 * v) for v in row] for row in plain])
+
+
+class Convert(unittest.TestCase):
+    def test_quality(self):
+        with tempfile.TemporaryDirectory() as folder:
+            texts = os.path.join(folder, "texts.txt")
+            with open(texts, "wb") as file:
+                file.write(text_of(lines(20)))
+            for kind, least in (("f32", 1), ("bf16", 0.999), ("int8", 0.99)):
+                out = run("model", "convert", "two-heads", "--weights", kind, "-o", os.path.join(folder, kind), "--quality", texts,
+                          "--format", "json", check=0).stdout
+                loss = json.loads(out)
+                self.assertEqual(list(loss), ["texts", "mean_cosine", "least_cosine", "max_abs"])
+                self.assertEqual(loss["texts"], 20)
+                self.assertGreaterEqual(loss["least_cosine"], least - 1e-6)
+                self.assertEqual(loss["max_abs"] > 0, kind == "int8")  # its weights are whole numbers and halves
+            self.assertIn("mean cosine", run("model", "convert", "two-heads", "--to", "json", "-o", os.path.join(folder, "x.json"),
+                                             "--quality", texts, check=0).stdout.decode())
+            done = run("model", "convert", "two-heads", "-o", os.path.join(folder, "y"), "--quality", folder + "/none", check=1)
+            self.assertIn("none", done.stderr.decode())
+            self.assertFalse(os.path.exists(os.path.join(folder, "y")))
+
+    def test_vocab_txt_becomes_json(self):
+        if not os.path.isdir(MINILM):
+            self.skipTest("no ../shared: MiniLM is not tested")
+        with tempfile.TemporaryDirectory() as folder:
+            old = os.path.join(folder, "old")
+            os.mkdir(old)
+            for name in os.listdir(MINILM):
+                if name != "tokenizer.json":
+                    os.symlink(os.path.abspath(os.path.join(MINILM, name)), os.path.join(old, name))
+            with open(os.path.join(MINILM, "tokenizer.json"), encoding="utf-8") as file:
+                vocabulary = json.load(file)["model"]["vocab"]
+            if not os.path.exists(os.path.join(old, "vocab.txt")):
+                with open(os.path.join(old, "vocab.txt"), "w", encoding="utf-8") as file:
+                    file.writelines(token + "\n" for token in sorted(vocabulary, key=vocabulary.get))
+            new = os.path.join(folder, "new.json")
+            run("model", "convert", old, "--to", "json", "-o", new, check=0)
+            some = ["Unbelievable naïve Café-goers [MASK] 東京 🙂", "", "she"]
+            for command in (["tokenize", "--format", "jsonl"], ["embed"]):
+                self.assertEqual(run(*command, "-m", old, "--", *some, check=0).stdout, run(*command, "-m", new, "--", *some, check=0).stdout)
+
+
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     unittest.main()

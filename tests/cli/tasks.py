@@ -10,12 +10,15 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 MHA = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "mha-cli"
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(os.environ.get("MHA_SHARED", os.path.join(HERE, "../../../shared")), "models")
 LIMIT = 1e-5
+with open(os.path.join(HERE, "../data/task_goldens.json"), encoding="utf8") as golden_file:
+    GOLDEN = json.load(golden_file)  # scripts/make_task_goldens.py
 
 
 def run(*arguments, stdin="", check=0):
@@ -78,6 +81,14 @@ class FillMask(Same):
                 words = [token_of(folder, target["token"]) for target in case["targets"]]
                 (record,) = records("-m", folder, "fill-mask", "--targets", ",".join(words), case["text"])
                 self.same(record["fills"][0], case["targets"], folder)
+
+    def test_several_masks_and_targets(self):
+        for case in GOLDEN["fills"]:
+            more = ["--targets", ",".join(case["targets"])] if case["targets"] else []
+            (record,) = records("-q", "-m", os.path.join(MODELS, case["model"]), "fill-mask", "--top-k", str(case["top_k"]), *more, case["text"])
+            self.assertEqual(len(record["fills"]), len(case["fills"]))
+            for got, wanted in zip(record["fills"], case["fills"]):
+                self.same(got, wanted, str(case))
 
     def test_top_k_formats_and_bad_inputs(self):
         for folder, golden in folders("bert-mlm"):
@@ -150,9 +161,42 @@ class Classify(Same):
             (record,) = records("-m", folder, "classify", "--labels", ",".join(labels), "--all-scores", text)
             self.assertAlmostEqual(sum(row["score"] for row in record["scores"]), 1, delta=LIMIT)
             run("-m", folder, "classify", "--labels", "a,b", "--hypothesis", "no place", text, check=2)
+            run("-m", folder, "classify", "--labels", "a,b", "--pair", "x", text, check=2)
+            run("-m", folder, "classify", "--multi-label", text, check=2)
+
+    def test_zero_shot_goldens(self):
+        for case in GOLDEN["zero_shot"]:
+            with tempfile.TemporaryDirectory() as into:
+                folder = renamed(os.path.join(MODELS, case["model"]), case["names"], into)
+                more = ["--hypothesis", case["hypothesis"]] if "hypothesis" in case else []
+                more += ["--multi-label"] if case.get("multi_label") else []
+                asked = ["-q", "-m", folder, "classify", "--labels", ",".join(case["labels"]), *more]
+                (record,) = records(*asked, "--all-scores", case["text"])
+                self.same(record["scores"], case["scores"], str(case))
+                (best,) = records(*asked, case["text"])
+                self.assertEqual({"label": best["label"], "score": best["score"]}, record["scores"][0])
+
+
+def renamed(folder, names, into):
+    """A copy of the model whose labels have other names."""
+    for name in os.listdir(folder):
+        os.symlink(os.path.abspath(os.path.join(folder, name)), os.path.join(into, name))
+    with open(os.path.join(folder, "config.json"), encoding="utf8") as file:
+        config = json.load(file)
+    if names:
+        config["id2label"] = {str(i): name for i, name in enumerate(names)}
+    os.remove(os.path.join(into, "config.json"))
+    with open(os.path.join(into, "config.json"), "w", encoding="utf8") as file:
+        json.dump(config, file)
+    return into
 
 
 class Tag(Same):
+    def test_words_cut_in_pieces(self):
+        for case in GOLDEN["entities"]:
+            (record,) = records("-m", os.path.join(MODELS, case["model"]), "tag", "--aggregation", case["aggregation"], case["text"])
+            self.same(record["entities"], case["entities"], f"{case['model']}: {case['aggregation']}: {case['text']}")
+
     def test_goldens(self):
         for folder, golden in folders("*-ner"):
             stdin = "".join(case["text"] + "\n" for case in golden["cases"])
@@ -220,6 +264,28 @@ class Answer(unittest.TestCase):
                 (more,) = records("-m", folder, "answer", "--top-k", "3", case["text"], case["text_pair"])
                 self.assertEqual([row["answer"] for row in more["answers"]], [span["text"] for span in case["best_spans"]])
 
+    def test_no_answer(self):
+        # The first token as start and end stands for none; of several windows the least such score counts.
+        for folder, golden in folders("*-qa"):
+            logits = arrays(os.path.join(folder, "golden.safetensors"))
+            for case in golden["cases"]:
+                allowed = [0] + list(range(case["tokens"].index("[SEP]") + 1, len(case["tokens"]) - 1))
+                none = (self.probability(logits[case["name"] + ".start_logits"], allowed, 0) *
+                        self.probability(logits[case["name"] + ".end_logits"], allowed, 0))
+                plain = records("-m", folder, "answer", "--top-k", "400", case["text"], case["text_pair"])[0]["answers"]
+                more = records("-m", folder, "answer", "--no-answer", "--top-k", "401", case["text"], case["text_pair"])[0]["answers"]
+                (empty,) = [row for row in more if row["answer"] == "" and row not in plain]
+                self.assertEqual((empty["start"], empty["end"]), (0, 0))
+                self.assertAlmostEqual(empty["score"], none, delta=LIMIT)
+                self.assertEqual([row for row in more if row != empty], plain)
+                self.assertEqual(more, sorted(more, key=lambda row: -row["score"]))
+                (best,) = records("-m", folder, "answer", "--no-answer", case["text"], case["text_pair"])
+                self.assertEqual({k: best[k] for k in more[0]}, more[0])
+            long = " ".join(case["text_pair"] for case in golden["cases"]) * 6
+            windows = records("-m", folder, "answer", "--no-answer", "--top-k", "9999", "--max-length", "40", "--stride", "8",
+                              golden["cases"][0]["text"], long)[0]["answers"]
+            self.assertEqual(sum(row["answer"] == "" and row["end"] == 0 for row in windows), 1)
+
     def test_windows(self):
         for folder, golden in folders("*-qa"):
             question = golden["cases"][0]["text"]
@@ -230,6 +296,57 @@ class Answer(unittest.TestCase):
             run("-m", folder, "answer", "--max-length", "40", "--stride", "39", question, long, check=2)
             run("-m", folder, "answer", "--max-length", "5", question, long, check=2)
             run("-m", folder, "answer", check=2)
+
+
+class Manners(unittest.TestCase):
+    COMMANDS = [("tiny-bert-mlm", ["fill-mask"], "a [MASK] b"), ("tiny-bert-classify", ["classify"], "a b"), ("tiny-bert-ner", ["tag"], "a b"),
+                ("tiny-bert-ner", ["tag", "--aggregation", "max"], "a b"), ("tiny-bert-classify", ["classify", "--labels", "x,y"], "a b"),
+                ("tiny-xlm-roberta-reranker", ["rerank", "a question"], "a b"), ("tiny-bert", ["rerank", "a question"], "a b"),
+                ("tiny-bert-qa", ["answer", "a question"], "a b"), ("tiny-bert-qa", ["answer", "--no-answer", "--top-k", "3", "a question"], "a b")]
+
+    def test_single_texts_only(self):
+        for model, command, text in self.COMMANDS:
+            if command[0] in ("fill-mask", "classify") and "--labels" not in command:
+                continue
+            model = os.path.join(MODELS, model)
+            run("-m", model, *command, "--pair", "c", text, check=2)
+            pair = json.dumps({"text": text, "text_pair": "c"}) + "\n"
+            (got,) = records("-m", model, *command, "--input-format", "jsonl", "--on-error", "record", stdin=pair, check=1)
+            self.assertIn("text_pair", got["error"])
+
+    def test_formats_and_errors_are_the_same_everywhere(self):
+        for model, command, text in self.COMMANDS:
+            model = os.path.join(MODELS, model)
+            got = records("-m", model, *command, text)
+            self.assertEqual(json.loads(run("-m", model, *command, "--format", "json", text)), got)
+            keys = set(got[0])
+            csv_rows = run("-m", model, *command, "--format", "csv", text)
+            tsv_rows = run("-m", model, *command, "--format", "tsv", text)
+            self.assertEqual(csv_rows.splitlines()[0].split(","), tsv_rows.splitlines()[0].split("\t"))
+            self.assertTrue(run("-m", model, *command, text))
+            bad = b"\xff\n" + text.encode() + b"\n"
+            for policy, count in (("fail", 0), ("skip", 1), ("record", 2)):
+                done = subprocess.run([MHA, "-m", model, *command, "--format", "jsonl", "--on-error", policy], input=bad, capture_output=True)
+                self.assertEqual(done.returncode, 1, (command, policy))
+                rows = [json.loads(line) for line in done.stdout.splitlines()]
+                self.assertEqual(len(rows), count, (command, policy))
+                self.assertEqual([row["index"] for row in rows if "error" not in row], [1] if count else [])
+                for row in rows:
+                    self.assertTrue("error" in row or keys == set(row), row)
+            self.assertEqual(records("-m", model, *command, stdin=""), [])
+
+    def test_each_line_is_answered_at_once(self):
+        for model, command, text in self.COMMANDS:
+            if command[0] == "rerank":
+                continue
+            program = subprocess.Popen([MHA, "-m", os.path.join(MODELS, model), *command, "--format", "jsonl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            for index in range(3):
+                program.stdin.write(text.encode() + b"\n")
+                program.stdin.flush()
+                self.assertEqual(json.loads(program.stdout.readline())["index"], index)
+            program.stdin.close()
+            self.assertEqual(program.wait(10), 0)
+            program.stdout.close()
 
 
 class Help(unittest.TestCase):

@@ -13,7 +13,7 @@ namespace mha {
 class OutputStream;
 
 /// Element types of the arrays that are written, all little-endian.
-enum class NpyType { float32, int32, int64 };
+enum class NpyType { float32, int32, int64, int8, uint8 };
 
 /// Writes one array in NumPy's format 1.0 (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html),
 /// row by row, without knowing beforehand how many rows there will be. C order, `[rows][row_shape…]`.
@@ -33,6 +33,8 @@ class NpyWriter {
   void write(std::span<const float> values);
   void write(std::span<const std::int32_t> values);
   void write(std::span<const std::int64_t> values);
+  void write(std::span<const std::int8_t> values);
+  void write(std::span<const std::uint8_t> values);
   /// Completes the array; the stream is left to its owner to commit.
   void finish();
 
@@ -63,6 +65,8 @@ class NpzWriter {
   void add(std::string_view name, std::span<const std::size_t> shape, std::span<const float> values);
   void add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::int32_t> values);
   void add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::int64_t> values);
+  void add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::int8_t> values);
+  void add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::uint8_t> values);
   /// Writes the archive's directory; the stream is left to its owner to commit.
   void finish();
 

@@ -18,6 +18,13 @@ struct ModelInfo {
   std::string path;  ///< folder or file, or "built-in"
   std::string family;
   std::string config_json;     ///< the encoder's switches (ModelConfig), a JSON object as in mha-json files
+  struct Part {
+    std::string name;
+    std::size_t parameters = 0;
+    std::size_t bytes = 0;  ///< in the files
+  };
+  std::vector<Part> parts;     ///< "embeddings", "layers", …, in the order of the forward pass
+  std::size_t memory = 0;      ///< bytes of the weights once loaded: tables as in the files, the rest as computed with
   std::size_t parameters = 0;  ///< of the encoder and its dense modules
   std::size_t bytes = 0;       ///< of those in the files
   std::string dtype;

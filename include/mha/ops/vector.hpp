@@ -17,6 +17,8 @@ void scale(float factor, float* x, std::size_t count);
 float dot(const float* x, const float* y, std::size_t count);
 /// x·y / (|x|·|y|), summed in double; 0 where one of them has length 0: it points nowhere.
 double cosine(std::span<const float> x, std::span<const float> y);
+/// x / max(|x|, 1e-12), summed in double: unit length, as torch.nn.functional.normalize.
+void normalize_l2(std::span<float> x);
 /// −Σ x[i]·log2 x[i] in bits, of shares 0 ≤ x[i] ≤ 1 (0 counts as 0), within 2⁻²³ + count/8·2⁻²⁴ of the exact sum, relatively.
 float entropy(const float* x, std::size_t count);
 

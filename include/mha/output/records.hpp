@@ -27,6 +27,15 @@ struct Parts {
   bool attentions = false;
 };
 
+/// A stretch of the text that has a vector of its own.
+struct Window {
+  std::size_t number = 0;  ///< within its input, from 0
+  std::size_t begin = 0;   ///< in the text (without prompt), in the unit that was asked for
+  std::size_t end = 0;
+  std::size_t first_token = 0;  ///< of its input's encoding
+  std::size_t last_token = 0;   ///< behind the last one
+};
+
 /// One input and everything that is known about it: filled on its way through the pipeline, read by the formatters.
 /// Reused from input to input: `clear` keeps the memory.
 struct Record {
@@ -40,13 +49,15 @@ struct Record {
 
   std::string_view prompt;  ///< stood before the text when it was tokenised; offsets count from its start
   Encoding encoding;
-  std::vector<float> embedding;  ///< [width]
+  std::vector<float> embedding;  ///< [width]; whole numbers where the schema says so
   std::size_t d_model = 0;
   std::vector<float> last_hidden_state;  ///< [tokens][d_model]
   std::vector<float> hidden_states;      ///< [n_layers + 1][tokens][d_model]
   std::vector<float> attentions;         ///< [layers][heads][query][key]
   std::vector<float> similarity;         ///< cosines: one, or with a matrix one an input
   std::vector<ResultRow> results;        ///< what a task found
+  std::optional<Window> window;          ///< this is a record of a window
+  std::vector<Record> windows;           ///< stand in place of this record in the output
   std::string analysis;                  ///< further members, JSON text `"key":value,…`; empty: none
 
   std::string rendered;  ///< this record in the output format
@@ -59,6 +70,9 @@ struct Record {
 };
 
 enum class OffsetUnit { code_points, bytes };
+
+/// What the numbers of a sentence vector are.
+enum class EmbeddingType { float32, int8, uint8 };
 
 /// What a record is about: decides the columns of csv, tsv and table.
 enum class RecordKind { encode, embed, attention, tokenize, similarity, decode, task };
@@ -78,6 +92,8 @@ struct RecordSchema {
   std::size_t n_layers = 0;
   std::size_t d_model = 0;
   std::size_t embedding_width = 0;
+  EmbeddingType embedding_type = EmbeddingType::float32;
+  bool windows = false;  ///< records are of windows: csv and tsv say which
   bool similarity_matrix = false;
   std::size_t similarity_columns = 0;  ///< inputs of the matrix
   ResultLayout results;                ///< of a task

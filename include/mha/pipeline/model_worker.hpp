@@ -4,6 +4,7 @@
 #include <string>
 
 #include "mha/model/model.hpp"
+#include "mha/model/quantize.hpp"
 #include "mha/output/records.hpp"
 #include "mha/pipeline/pipeline.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
@@ -16,11 +17,13 @@ struct ModelWork {
   EncodeOptions encode;
   bool refuse_long = false;  ///< an input over `encode.max_length` is a bad record instead of being cut
   std::string prompt;        ///< stands before each text
+  bool refuse_pairs = false;  ///< a pair of texts is a bad record
 
   const Encoder* encoder = nullptr;  ///< nullptr: inputs are only tokenised
   SentenceConfig sentence;           ///< how vectors are pooled
   std::size_t dims = 0;
   bool normalize = false;
+  VectorQuantization quantization;  ///< of vectors that are finished
   Parts parts;    ///< what records keep
   Wanted wanted;  ///< of the encoder; attention layers and heads in record order
 };

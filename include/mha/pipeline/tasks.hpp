@@ -96,6 +96,9 @@ struct AnswerSettings {
   std::size_t longest = 15;  ///< tokens of an answer
   std::size_t top_k = 0;     ///< `answers` with so many; 0: the best one as members of the record
   OffsetUnit offsets = OffsetUnit::code_points;
+  /// An empty answer stands among the results, with the least probability of its windows that the first token is start
+  /// and end (the reference's handle_impossible_answer).
+  bool no_answer = false;
 };
 /// `answer`, `score`, `start`, `end`: the best span of the text. `work.encode` has the stride of its windows.
 /// transformers 4.57, pipelines/question_answering.py, with spans of tokens (align_to_words=False).

@@ -40,7 +40,7 @@ void plan_windows(const TaskRun& run) {
 std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
   plan_windows(run);
   return answer_reader(run.work, {run.options.task.query, run.options.task.longest, run.options.task.top_k.value_or(0),
-                                  run.options.output.offsets});
+                                  run.options.output.offsets, run.options.task.no_answer});
 }
 
 }  // namespace
@@ -51,10 +51,12 @@ const Command kAnswer{
     .arguments = "QUESTION [TEXT…]",
     .about =
         "Prints for each text the stretch of it that a model of extractive question answering finds likeliest to answer "
-        "the question. Long texts are read in windows that share --stride tokens. Positions count in the text.",
+        "the question. Long texts are read in windows that share --stride tokens. Positions count in the text. With "
+        "--no-answer a text may answer nothing: an empty answer.",
     .examples = {"mha-cli -m qa-model answer \"How big is it?\" \"It is as big as a house.\"",
-                 "mha-cli -m qa-model answer \"Who wrote it?\" -i articles.jsonl --format jsonl"},
-    .groups = kModel | kInputs | kTokenizing | kTask | kQuery | kTopK | kAnswers | kOffsets | kOutput,
+                 "mha-cli -m qa-model answer \"Who wrote it?\" -i articles.jsonl --format jsonl",
+                 "mha-cli -m squad2-model answer --no-answer \"Who wrote it?\" \"It is as big as a house.\""},
+    .groups = kModel | kInputs | kTokenizing | kTask | kSingle | kQuery | kTopK | kAnswers | kOffsets | kOutput,
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
     .run = [](const Options& options, Log& log) { return run_task(options, Task::answer, make_reader, log); },
 };

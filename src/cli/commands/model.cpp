@@ -9,8 +9,12 @@
 #include "cli/terminal.hpp"
 #include "mha/core/error.hpp"
 #include "mha/core/json_text.hpp"
+#include "mha/core/numbers.hpp"
 #include "mha/io/mapped_file.hpp"
+#include "mha/io/output_stream.hpp"
+#include "mha/io/text_reader.hpp"
 #include "mha/model/model_tools.hpp"
+#include "mha/output/terminal_text.hpp"
 #include "output/json_values.hpp"
 #include "output/text_table.hpp"
 
@@ -128,6 +132,14 @@ std::string info_json(const ModelInfo& info) {
   JsonObject object;
   object.text("name", info.name).text("path", info.path).text("family", info.family).raw("config", info.config_json);
   object.number("parameters", info.parameters).number("bytes", info.bytes).text("dtype", info.dtype);
+  object.raw("parts", json_list(info.parts, [](const ModelInfo::Part& part) {
+               return JsonObject()
+                   .text("name", part.name)
+                   .number("parameters", part.parameters)
+                   .number("bytes", part.bytes)
+                   .done();
+             }));
+  object.number("memory", info.memory);
   object.raw("max_length", info.max_length ? std::to_string(*info.max_length) : "null");
   object.text("pooling", pooling_text(info.sentence)).raw("normalize", info.sentence.normalize ? "true" : "false");
   JsonObject prompts;
@@ -151,6 +163,39 @@ std::string info_json(const ModelInfo& info) {
   return object.done() + '\n';
 }
 
+// Decisions as a table. Where they came from is never cut: it goes on below, as far as columns go.
+void append_decisions(std::string& text, const std::vector<Decision>& decisions, std::size_t columns) {
+  std::size_t what_width = display_width("what");
+  std::size_t value_width = display_width("value");
+  for (const Decision& decision : decisions) {
+    what_width = std::max(what_width, display_width(escape_controls(decision.what)));
+    value_width = std::max(value_width, display_width(escape_controls(decision.value)));
+  }
+  what_width = std::min(what_width, columns / 3);
+  value_width = std::min(value_width, columns / 4);
+  const std::size_t indent = what_width + value_width + 4;
+  const std::size_t room = columns > indent + 8 ? columns - indent : columns;
+  const auto row = [&](const std::string& what, const std::string& value, const std::string& from) {
+    text += pad_right(escape_controls(what), what_width) + "  " + pad_right(escape_controls(value), value_width) + "  ";
+    std::size_t used = 0;
+    for (std::size_t begin = 0; begin < from.size();) {
+      const std::size_t end = std::min(from.find(' ', begin), from.size());
+      const std::string_view word = std::string_view(from).substr(begin, end - begin);
+      if (used > 0 && used + 1 + display_width(word) > room) {
+        (text += '\n').append(columns - room, ' ');
+        used = 0;
+      }
+      if (used > 0) text += ' ';
+      used += (used > 0 ? 1 : 0) + display_width(word);
+      text += word;
+      begin = end + 1;
+    }
+    text += '\n';
+  };
+  row("what", "value", "from");
+  for (const Decision& decision : decisions) row(decision.what, decision.value, escape_controls(decision.from));
+}
+
 std::string info_table(const ModelInfo& info) {
   const std::size_t columns = terminal_columns(STDOUT_FILENO);
   std::string text;
@@ -165,9 +210,14 @@ std::string info_table(const ModelInfo& info) {
   facts.add({"embedding width", std::to_string(info.embedding_width)});
   facts.append_to(text, columns);
   text += "\nDecisions\n";
-  TextTable decisions({{"what"}, {"value"}, {"from"}});
-  for (const Decision& decision : info.decisions) decisions.add({decision.what, decision.value, decision.from});
-  decisions.append_to(text, columns);
+  append_decisions(text, info.decisions, columns);
+  text += "\nParameters\n";
+  TextTable parts({{"part"}, {"numbers", Align::right}, {"bytes", Align::right}});
+  for (const ModelInfo::Part& part : info.parts) {
+    parts.add({part.name, std::to_string(part.parameters), std::to_string(part.bytes)});
+  }
+  parts.append_to(text, columns);
+  text += "in memory: " + std::to_string(info.memory) + " bytes\n";
   text += "\nTokenizer\n";
   TextTable tokenizer({{""}, {""}});
   for (const auto& [name, value] : info.tokenizer) tokenizer.add({name, value});
@@ -231,6 +281,51 @@ int verify(const Options& given, Log& log) {
   return report.problems.empty() ? 0 : 3;
 }
 
+// The texts of --quality, before anything is written.
+std::vector<std::string> quality_texts(const Options& options) {
+  std::vector<std::string> texts;
+  if (options.model.quality.empty()) return texts;
+  TextReader reader = TextReader::from_files({options.model.quality});
+  for (InputRecord input; reader.next(input);) {
+    if (!input.error.empty()) throw_input(input.error);
+    texts.push_back(std::move(input.text));
+  }
+  if (texts.empty()) throw_input("--quality: " + options.model.quality + ": expected texts, got none");
+  return texts;
+}
+
+// How far the sentence vectors of the converted model are from those of the model as it was.
+void write_quality(const Options& options, const ModelLocation& location, const std::vector<std::string>& texts) {
+  const auto before = Model::load(location, load_options(options));
+  const auto after = Model::load(find_model(options.model.output, model_search()), load_options(options));
+  const EmbeddingDrift drift = embedding_drift(*before, *after, texts);
+  const auto number = [](double value) {
+    std::string text;
+    append_float(text, static_cast<float>(value));
+    return text;
+  };
+  std::string text;
+  if (wants_json(options)) {
+    text = JsonObject()
+               .number("texts", drift.texts)
+               .raw("mean_cosine", number(drift.mean_cosine))
+               .raw("least_cosine", number(drift.least_cosine))
+               .raw("max_abs", number(drift.max_abs))
+               .done() +
+           '\n';
+  } else {
+    TextTable table({{""}, {"", Align::right}});
+    table.add({"texts", std::to_string(drift.texts)});
+    table.add({"mean cosine", number(drift.mean_cosine)});
+    table.add({"least cosine", number(drift.least_cosine)});
+    table.add({"largest difference", number(drift.max_abs)});
+    table.append_to(text, terminal_columns(STDOUT_FILENO));
+  }
+  OutputStream out("-");
+  out.write(text);
+  out.commit();
+}
+
 int convert(const Options& given, Log& log) {
   const Options options = with_named_model(given);
   if (options.model.output.empty()) throw_usage("model convert: expected --output PATH, got none");
@@ -238,7 +333,10 @@ int convert(const Options& given, Log& log) {
   convert.to = options.model.to == "json" ? ModelFormat::json : ModelFormat::safetensors;
   convert.dtype = options.model.dtype;
   convert.output = options.model.output;
-  for (const std::string& fact : convert_model(choose_model(options), convert)) log.fact(fact);
+  const ModelLocation location = choose_model(options);
+  const std::vector<std::string> texts = quality_texts(options);
+  for (const std::string& fact : convert_model(location, convert)) log.fact(fact);
+  if (!options.model.quality.empty()) write_quality(options, location, texts);
   return 0;
 }
 
@@ -328,10 +426,13 @@ const Command kModelConvert{
     .name = "model convert",
     .summary = "write a model in another format or number type",
     .arguments = "[MODEL]",
-    .about = "Writes a model as safetensors folder or as one readable JSON file, with other numbers if asked.",
+    .about =
+        "Writes a model as safetensors folder or as one readable JSON file, with other numbers if asked. --quality says "
+        "what that costs: the cosine and the largest difference of the sentence vectors of some texts, before and after.",
     .examples = {"mha-cli model convert two-heads --to json -o two-heads.json",
-                 "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --weights int8 -o minilm-int8"},
+                 "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --weights int8 -o minilm-int8 --quality texts.txt"},
     .groups = kConverting,
+    .formats = {Format::table, Format::json},
     .run = convert,
 };
 

@@ -100,6 +100,7 @@ class Query : public RecordSource, public RecordSink {
 /// By the cosine of the sentence vectors of query and document, each with the model's prompt for its role.
 int rank_by_vectors(const Options& options, Plan& plan, InputSource& source, const Model& model, OutputStream& out, Log& log) {
   plan.work.parts = {.embedding = true};
+  plan.work.refuse_pairs = true;
   ModelWork asking = plan.work;
   asking.prompt = choose_prompt(model.sentence(), {.text = {}, .name = {}, .role = "query"});
   Query query(options.task.query);
@@ -159,7 +160,7 @@ const Command kRerank{
         "together, or with an embedding model by cosine. Documents are the further TEXTs, files or standard input.",
     .examples = {"mha-cli rerank \"how big are elephants\" -i documents.txt --top-k 10",
                  "cat documents.jsonl | mha-cli -m reranker rerank \"how big are elephants\" --input-format jsonl --format jsonl"},
-    .groups = kModel | kInputs | kTokenizing | kPooling | kTask | kQuery | kTopK | kOutput,
+    .groups = kModel | kInputs | kTokenizing | kPooling | kTask | kSingle | kQuery | kTopK | kOutput,
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
     .run = run,
 };

@@ -21,7 +21,7 @@ const Command kTag{
         "its first token, the mean of its tokens or the surest one. Positions count in the text.",
     .examples = {"mha-cli -m ner-model tag --aggregation simple \"Teresa lives in New York.\"",
                  "mha-cli -m ner-model tag --aggregation first --format jsonl --offsets bytes -i lines.txt"},
-    .groups = kModel | kInputs | kTokenizing | kTask | kEntities | kOffsets | kOutput,
+    .groups = kModel | kInputs | kTokenizing | kTask | kSingle | kEntities | kOffsets | kOutput,
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
     .run = [](const Options& options, Log& log) { return run_task(options, Task::tag, make_reader, log); },
 };

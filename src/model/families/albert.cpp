@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "model/families/family.hpp"
+#include "model/families/bert_like.hpp"
 
 namespace mha {
 namespace {
@@ -11,9 +11,7 @@ ModelConfig config(ConfigReader& read) {
   ModelConfig c = read_bert_block(read);
   c.activation = read.activation_or("activation", {"hidden_act"}, "gelu_new");
   c.embedding_size = read.size_or("embedding_size", {"embedding_size"}, 128);
-  c.max_positions = read.size("max_positions", {"max_position_embeddings"});
-  c.type_vocab_size = read.size_or("type_vocab_size", {"type_vocab_size"}, 2);
-  c.position.learned = true;
+  read_bert_positions(read, c);
   const std::size_t groups = read.size_or("layer_groups", {"num_hidden_groups"}, 1);
   const std::size_t inner = read.size_or("layers_in_group", {"inner_group_num"}, 1);
   if (groups > c.n_layers)
@@ -27,7 +25,6 @@ ModelConfig config(ConfigReader& read) {
         static_cast<std::size_t>(static_cast<double>(i) / (static_cast<double>(repeats) / static_cast<double>(groups)));
     for (std::size_t j = 0; j < inner; ++j) c.layer_weights.push_back(group * inner + j);
   }
-  read.only_text("position_embedding_type", "absolute");
   read.harmless({"net_structure_type", "num_memory_blocks", "down_scale_factor", "gap_size"});
   return c;
 }
@@ -41,33 +38,26 @@ void adapt(ConfigReader& read, const ModelConfig&, WeightNames& names, HeadTable
 const Family kAlbert{
     .model_types = {"albert"},
     .config = config,
-    .names = {.prefixes = {"albert.", "", "model."},
-              .word = "embeddings.word_embeddings",
-              .position = "embeddings.position_embeddings",
-              .token_type = "embeddings.token_type_embeddings",
-              .embedding_norm = "embeddings.LayerNorm",
-              .embedding_projection = "encoder.embedding_hidden_mapping_in",
-              .layer = "encoder.albert_layer_groups.{}.albert_layers.{}.",
-              .query = "attention.query",
-              .key = "attention.key",
-              .value = "attention.value",
-              .attention_output = "attention.dense",
-              .attention_norm = "attention.LayerNorm",
-              .feed_forward_in = "ffn",
-              .feed_forward_out = "ffn_output",
-              .feed_forward_norm = "full_layer_layer_norm",
-              .pooler = "pooler"},
-    .heads = {.fill_mask = {.dense = "predictions.dense",
-                            .norm = "predictions.LayerNorm",
-                            .out = "predictions.decoder",
-                            .out_bias = "predictions.decoder|predictions",
-                            .tied = true},
-              .classify = {.pooling = HeadPooling::first,
-                           .dense = "pooler",
-                           .activation = Activation::tanh,
-                           .out = "classifier"},
-              .tag = {.out = "classifier"},
-              .answer = {.out = "qa_outputs"}},
+    .names = amended(bert_names({"albert.", "", "model."}),
+                     [](WeightNames& names) {
+                       names.embedding_projection = "encoder.embedding_hidden_mapping_in";
+                       names.layer = "encoder.albert_layer_groups.{}.albert_layers.{}.";
+                       names.query = "attention.query";
+                       names.key = "attention.key";
+                       names.value = "attention.value";
+                       names.attention_output = "attention.dense";
+                       names.attention_norm = "attention.LayerNorm";
+                       names.feed_forward_in = "ffn";
+                       names.feed_forward_out = "ffn_output";
+                       names.feed_forward_norm = "full_layer_layer_norm";
+                       names.pooler = "pooler";
+                     }),
+    .heads = bert_heads({.dense = "predictions.dense",
+                         .norm = "predictions.LayerNorm",
+                         .out = "predictions.decoder",
+                         .out_bias = "predictions.decoder|predictions",
+                         .tied = true},
+                        amended(bert_classify(), [](HeadNames& head) { head.dense = "pooler"; })),
     .adapt = adapt,
 };
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "model/families/family.hpp"
+#include "model/families/bert_like.hpp"
 
 namespace mha {
 namespace {
@@ -44,8 +44,7 @@ std::vector<std::string> position_kinds(ConfigReader& read) {
 ModelConfig common(ConfigReader& read) {
   ModelConfig c = read_bert_block(read, 1e-7);
   c.activation = read.activation_or("activation", {"hidden_act"}, "gelu");
-  const std::size_t width = read.size_or("embedding_size", {"embedding_size"}, c.d_model);
-  if (width != c.d_model) c.embedding_size = width;
+  read_embedding_size(read, c, c.d_model);
   c.embedding_projection = ModelConfig::Projection::after_sum;
   c.embedding_projection_bias = false;
   c.max_positions = read.size("max_positions", {"max_position_embeddings"});
@@ -109,71 +108,54 @@ void adapt(ConfigReader& read, const ModelConfig& config, WeightNames&, HeadTabl
                      .tied = true};
 }
 
-const HeadTable kHeads{
-    .fill_mask = {.dense = "cls.predictions.transform.dense",
-                  .norm = "cls.predictions.transform.LayerNorm",
-                  .out = "cls.predictions.decoder",
-                  .out_bias = "cls.predictions.decoder|cls.predictions",
-                  .tied = true},
-    .classify = {.pooling = HeadPooling::first, .dense = "pooler.dense", .out = "classifier"},
-    .tag = {.out = "classifier"},
-    .answer = {.out = "qa_outputs"},
-};
+HeadTable head_table() {
+  return bert_heads(bert_fill_mask(), amended(bert_classify(), [](HeadNames& head) { head.activation.reset(); }));
+}
+
+// What both versions spell alike.
+WeightNames names_of_both() {
+  return amended(bert_names({"deberta.", "", "model."}), [](WeightNames& names) {
+    names.embedding_projection = "embeddings.embed_proj";
+    names.relative_table = "encoder.rel_embeddings";
+    names.pooler = {};
+  });
+}
 
 }  // namespace
 
 const Family kDeberta{
     .model_types = {"deberta"},
     .config = config_v1,
-    .names = {.prefixes = {"deberta.", "", "model."},
-              .word = "embeddings.word_embeddings",
-              .position = "embeddings.position_embeddings",
-              .token_type = "embeddings.token_type_embeddings",
-              .embedding_norm = "embeddings.LayerNorm",
-              .embedding_projection = "embeddings.embed_proj",
-              .layer = "encoder.layer.{}.",
-              .packed_qkv = "attention.self.in_proj",
-              .packed_by_head = true,
-              .query_bias = "attention.self.q_*",
-              .value_bias = "attention.self.v_*",
-              .attention_output = "attention.output.dense",
-              .attention_norm = "attention.output.LayerNorm",
-              .position_key = "attention.self.pos_proj",
-              .position_query = "attention.self.pos_q_proj",
-              .position_key_bias = false,
-              .feed_forward_in = "intermediate.dense",
-              .feed_forward_out = "output.dense",
-              .feed_forward_norm = "output.LayerNorm",
-              .relative_table = "encoder.rel_embeddings"},
-    .heads = kHeads,
+    .names = amended(names_of_both(),
+                     [](WeightNames& names) {
+                       names.query = names.key = names.value = {};
+                       names.packed_qkv = "attention.self.in_proj";
+                       names.packed_by_head = true;
+                       names.query_bias = "attention.self.q_*";
+                       names.value_bias = "attention.self.v_*";
+                       names.position_key = "attention.self.pos_proj";
+                       names.position_query = "attention.self.pos_q_proj";
+                       names.position_key_bias = false;
+                     }),
+    .heads = head_table(),
     .adapt = adapt,
 };
 
 const Family kDebertaV2{
     .model_types = {"deberta-v2", "deberta-v3"},
     .config = config_v2,
-    .names = {.prefixes = {"deberta.", "", "model."},
-              .word = "embeddings.word_embeddings",
-              .position = "embeddings.position_embeddings",
-              .token_type = "embeddings.token_type_embeddings",
-              .embedding_norm = "embeddings.LayerNorm",
-              .embedding_projection = "embeddings.embed_proj",
-              .layer = "encoder.layer.{}.",
-              .query = "attention.self.query_proj",
-              .key = "attention.self.key_proj",
-              .value = "attention.self.value_proj",
-              .attention_output = "attention.output.dense",
-              .attention_norm = "attention.output.LayerNorm",
-              .position_key = "attention.self.pos_key_proj",
-              .position_query = "attention.self.pos_query_proj",
-              .feed_forward_in = "intermediate.dense",
-              .feed_forward_out = "output.dense",
-              .feed_forward_norm = "output.LayerNorm",
-              .relative_table = "encoder.rel_embeddings",
-              .relative_norm = "encoder.LayerNorm",
-              .convolution = "encoder.conv.conv",
-              .convolution_norm = "encoder.conv.LayerNorm"},
-    .heads = kHeads,
+    .names = amended(names_of_both(),
+                     [](WeightNames& names) {
+                       names.query = "attention.self.query_proj";
+                       names.key = "attention.self.key_proj";
+                       names.value = "attention.self.value_proj";
+                       names.position_key = "attention.self.pos_key_proj";
+                       names.position_query = "attention.self.pos_query_proj";
+                       names.relative_norm = "encoder.LayerNorm";
+                       names.convolution = "encoder.conv.conv";
+                       names.convolution_norm = "encoder.conv.LayerNorm";
+                     }),
+    .heads = head_table(),
     .adapt = adapt,
 };
 

@@ -1,4 +1,4 @@
-#include "model/families/family.hpp"
+#include "model/families/bert_like.hpp"
 
 namespace mha {
 namespace {
@@ -23,15 +23,11 @@ ModelConfig config(ConfigReader& read) {
     c.max_positions = read.size("max_positions", {"max_position_embeddings"});
   } else if (position == "absolute") {
     if (!c.pad_token_id) read.fail("pad_token_id", "a token id", "none");
-    c.position.learned = true;
-    c.position.learned_offset = static_cast<std::size_t>(*c.pad_token_id) + 1;
-    c.position.learned_padding_id = c.pad_token_id;
-    c.position.learned_padding_row = static_cast<std::size_t>(*c.pad_token_id);
-    c.max_positions = read.size("max_positions", {"max_position_embeddings"}, c.position.learned_offset + 1) -
-                      c.position.learned_offset;
+    read_padded_positions(read, c, *c.pad_token_id, read.file() + ": pad_token_id");
   } else {
     read.fail("position_embedding_type", "rotary or absolute", "\"" + position + "\"");
   }
+  read.only_number("head_dim", static_cast<double>(c.d_head));  // the reference makes its angles with it
   read.only_flag("is_folding_model", false);
   read.harmless({"esmfold_config", "vocab_list"});
   return c;
@@ -42,33 +38,17 @@ ModelConfig config(ConfigReader& read) {
 const Family kEsm{
     .model_types = {"esm"},
     .config = config,
-    .names = {.prefixes = {"esm.", "", "model."},
-              .word = "embeddings.word_embeddings",
-              .position = "embeddings.position_embeddings",
-              .embedding_norm = "embeddings.layer_norm",
-              .layer = "encoder.layer.{}.",
-              .query = "attention.self.query",
-              .key = "attention.self.key",
-              .value = "attention.self.value",
-              .attention_output = "attention.output.dense",
-              .attention_norm = "attention.LayerNorm",
-              .feed_forward_in = "intermediate.dense",
-              .feed_forward_out = "output.dense",
-              .feed_forward_norm = "LayerNorm",
-              .final_norm = "encoder.emb_layer_norm_after",
-              .pooler = "pooler.dense"},
-    .heads = {.fill_mask = {.dense = "lm_head.dense",
-                            .activation = Activation::gelu,
-                            .norm = "lm_head.layer_norm",
-                            .out = "lm_head.decoder",
-                            .out_bias = "lm_head",
-                            .tied = true},
-              .classify = {.pooling = HeadPooling::first,
-                           .dense = "classifier.dense",
-                           .activation = Activation::tanh,
-                           .out = "classifier.out_proj"},
-              .tag = {.out = "classifier"},
-              .answer = {}},
+    .names = amended(bert_names({"esm.", "", "model."}),
+                     [](WeightNames& names) {
+                       names.token_type = {};
+                       names.embedding_norm = "embeddings.layer_norm";
+                       names.attention_norm = "attention.LayerNorm";
+                       names.feed_forward_norm = "LayerNorm";
+                       names.final_norm = "encoder.emb_layer_norm_after";
+                     }),
+    .heads = {.fill_mask = amended(roberta_fill_mask(), [](HeadNames& head) { head.out_bias = "lm_head"; }),
+              .classify = roberta_classify(),
+              .tag = {.out = "classifier"}},
 };
 
 }  // namespace mha

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "model/families/family.hpp"
+#include "model/families/bert_like.hpp"
 
 namespace mha {
 namespace {
@@ -31,27 +31,22 @@ ModelConfig config(ConfigReader& read) {
 const Family kGte{
     .model_types = {"gte", "new"},
     .config = config,
-    .names = {.prefixes = {"new.", "", "gte.", "model."},
-              .word = "embeddings.word_embeddings",
-              .token_type = "embeddings.token_type_embeddings",
-              .embedding_norm = "embeddings.LayerNorm",
-              .layer = "encoder.layer.{}.",
-              .packed_qkv = "attention.qkv_proj",
-              .attention_output = "attention.o_proj",
-              .attention_norm = "attn_ln",
-              .feed_forward_out = "mlp.down_proj",
-              .feed_forward_norm = "mlp_ln",
-              .packed_in_gate = "mlp.up_gate_proj",
-              .pooler = "pooler.dense"},
+    .names = amended(bert_names({"new.", "", "gte.", "model."}),
+                     [](WeightNames& names) {
+                       names.position = names.query = names.key = names.value = names.feed_forward_in = {};
+                       names.packed_qkv = "attention.qkv_proj";
+                       names.attention_output = "attention.o_proj";
+                       names.attention_norm = "attn_ln";
+                       names.feed_forward_out = "mlp.down_proj";
+                       names.feed_forward_norm = "mlp_ln";
+                       names.packed_in_gate = "mlp.up_gate_proj";
+                     }),
     .heads = {.fill_mask = {.dense = "lm_head.dense",
                             .activation = Activation::gelu,
                             .norm = "lm_head.norm|lm_head.layer_norm",
                             .out = "lm_head.decoder",
                             .tied = true},
-              .classify = {.pooling = HeadPooling::first,
-                           .dense = "pooler.dense",
-                           .activation = Activation::tanh,
-                           .out = "classifier"},
+              .classify = bert_classify(),
               .tag = {.out = "classifier"}},
 };
 

@@ -156,6 +156,7 @@ ModelConfig config(ConfigReader& read) {
   } else {
     read.check_heads(c.d_model, "d_model", c.n_heads, "n_heads");
     c.d_head = c.d_model / c.n_heads;
+    read.note("d_head", std::to_string(c.d_head), "assumed: d_model / n_heads");
   }
   c.vocab_size = read.size("vocab_size", {"vocab_size"});
   c.max_positions = read.size_or("max_positions", {"max_positions"}, 0, 0);
@@ -181,8 +182,11 @@ ModelConfig config(ConfigReader& read) {
   const bool scaled = read.flag_or("scale_embedding", {"scale_embedding"}, false);
   const double scale = scaled ? std::sqrt(static_cast<double>(c.d_model)) : 1.0;
   c.embedding_scale = static_cast<float>(read.positive_or("embedding_scale", {"embedding_scale"}, scale));
-  const std::int64_t zeroed = read.integer_or("zeroed_token_id", {"zeroed_token_id"}, -2);
-  if (zeroed >= -1) c.zeroed_token_id = static_cast<std::int32_t>(zeroed);
+  if (read.has("zeroed_token_id")) {
+    const std::int64_t zeroed = read.integer_or("zeroed_token_id", {"zeroed_token_id"}, -1);
+    if (zeroed < -1) read.fail("zeroed_token_id", "a token id, or -1 for none", std::to_string(zeroed));
+    c.zeroed_token_id = static_cast<std::int32_t>(zeroed);
+  }
   c.scale_scores = read.flag_or("scale_scores", {"scale_scores"}, true);
   c.score_parts = read.size_or("score_parts", {"score_parts"}, 1);
   c.shared_layers = read.size_or("shared_layers", {"shared_layers"}, 0, 0);

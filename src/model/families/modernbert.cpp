@@ -69,6 +69,7 @@ ModelConfig config(ConfigReader& read) {
   read_rotary(read, of_type("sliding_attention"), local_base, c.position.rotary_base_local, local_divisor);
   if (divisor != local_divisor) read.fail("rope_parameters", "one scaling for both kinds of layers", "two");
   c.position.rotary_divisor = divisor;
+  read.only_number("head_dim", static_cast<double>(c.d_head));  // the reference makes its angles with it
   read.only_null("rope_scaling");
   read.harmless({"layer_norm_eps", "position_embedding_type", "deterministic_flash_attn", "embedding_dropout",
                  "mlp_dropout", "initializer_cutoff_factor", "sparse_pred_ignore_index", "sparse_prediction",

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "model/families/family.hpp"
+#include "model/families/bert_like.hpp"
 
 namespace mha {
 namespace {
@@ -83,15 +83,9 @@ const Family kNomicBert{
               .feed_forward_out = "mlp.fc2",
               .feed_forward_norm = "norm2",
               .pooler = "pooler.dense"},
-    .heads = {.fill_mask = {.dense = "cls.predictions.transform.dense",
-                            .norm = "cls.predictions.transform.layer_norm",
-                            .out = "cls.predictions.decoder",
-                            .out_bias = "cls.predictions.decoder|cls.predictions",
-                            .tied = true},
-              .classify = {.pooling = HeadPooling::first,
-                           .dense = "pooler.dense",
-                           .activation = Activation::tanh,
-                           .out = "classifier"},
+    .heads = {.fill_mask = amended(bert_fill_mask(),
+                                   [](HeadNames& head) { head.norm = "cls.predictions.transform.layer_norm"; }),
+              .classify = bert_classify(),
               .tag = {.out = "classifier"}},
 };
 

@@ -12,6 +12,8 @@
 namespace mha {
 namespace {
 
+constexpr long kNowhere = -1;  // begin and end of no answer, until results are finished
+
 class Answerer : public TaskReader {
  public:
   Answerer(const ModelWork& work, const AnswerSettings& settings)
@@ -43,6 +45,10 @@ class Answerer : public TaskReader {
       context[i] = encoding.sequence_ids[i] == 1;
       counted[i] = context[i] || encoding.input_ids[i] == first_special_;
     }
+    if (settings_.no_answer) {
+      const double none = double{first_score(start, counted)} * double{first_score(end, counted)};
+      add_no_answer(record, none);
+    }
     for (const TokenSpan& span : best_spans(start, end, counted, context, settings_.longest, wanted())) {
       const std::size_t begin = encoding.offsets[span.first].begin;
       const std::size_t stop = std::max<std::size_t>(encoding.offsets[span.last].end, begin);
@@ -68,6 +74,10 @@ class Answerer : public TaskReader {
     rows = std::move(best);
     const std::string text = std::string(record.prompt) + record.text;
     for (ResultRow& row : rows) {
+      if (row.cells[2].integer == kNowhere) {
+        row.cells[2] = row.cells[3] = AnswerCell::of(std::size_t{0});
+        continue;
+      }
       const auto begin = static_cast<std::size_t>(row.cells[2].integer);
       const auto end = static_cast<std::size_t>(row.cells[3].integer);
       row.cells[0].text = text.substr(begin, end - begin);
@@ -83,6 +93,26 @@ class Answerer : public TaskReader {
   }
 
  private:
+  // The probability of the first token, which stands for no answer.
+  static float first_score(const std::vector<float>& logits, const std::vector<bool>& counted) {
+    if (!counted[0]) return 0.0F;
+    std::vector<float> kept;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      if (counted[i]) kept.push_back(logits[i]);
+    }
+    return softmax_of(kept)[0];
+  }
+
+  // Of several windows the one that doubts it most counts: an answer in any of them is an answer.
+  static void add_no_answer(Record& record, double score) {
+    for (ResultRow& row : record.results) {
+      if (row.cells[2].integer != kNowhere) continue;
+      row.cells[1].number = std::min(row.cells[1].number, score);
+      return;
+    }
+    record.results.push_back({0, {AnswerCell::of(std::string()), AnswerCell::of(score), AnswerCell::whole(kNowhere), AnswerCell::whole(kNowhere)}});
+  }
+
   std::size_t wanted() const { return std::max<std::size_t>(settings_.top_k, 1); }
 
   const ModelWork& work_;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <thread>
 
 #include "mha/ops/vector.hpp"

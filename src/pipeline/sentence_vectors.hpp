@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "mha/model/encoder.hpp"
+#include "mha/pipeline/model_worker.hpp"
+
+namespace mha {
+
+/// Tokens that `include_prompt: false` leaves out of pooling.
+std::size_t excluded_prompt_tokens(const ModelWork& work);
+
+/// Pools what the encoder made of a batch, as a run asks for it. One a thread.
+class SentenceVectors {
+ public:
+  explicit SentenceVectors(const ModelWork& work);
+
+  /// A batch was encoded: pooler outputs, where pooling reads them.
+  void begin(const Batch& batch, ConstMatrix hidden, Workspace& workspace);
+  /// The vector of some rows of an input without the first `skipped`. Throws Error{input} where it is not finite.
+  void pool_rows(std::size_t input, ConstMatrix rows, std::size_t skipped, std::size_t dims, std::vector<float>& out);
+
+ private:
+  const ModelWork& work_;
+  bool needs_pooler_;
+  std::size_t d_model_ = 0;
+  std::vector<float> pooled_;
+};
+
+}  // namespace mha
