@@ -27,6 +27,7 @@
 #include "mha/model/encoder.hpp"
 #include "mha/model/heads.hpp"
 #include "mha/model/model.hpp"
+#include "mha/ops/vector.hpp"
 #include "model/families/family.hpp"
 #include "support/shared.hpp"
 
