@@ -26,6 +26,18 @@ auto into(std::string& target) {
   return [&target](const std::string& value) { target = value; };
 }
 
+// A path or name; an empty one is what a script has when its variable is not set.
+void require_named(std::string_view option, const std::string& value) {
+  if (value.empty()) throw_usage(std::string(option) + ": expected a name, got an empty one");
+}
+
+auto named_into(std::string& target, std::string_view option) {
+  return [&target, option](const std::string& value) {
+    require_named(option, value);
+    target = value;
+  };
+}
+
 When parse_when(std::string_view option, std::string_view word) {
   return choose<When>(option, word, {{"auto", When::automatic}, {"always", When::always}, {"never", When::never}});
 }
@@ -64,7 +76,10 @@ void parse_shard(const std::string& text, InputOptions& input) {
 void declare_inputs(OptionList& list, InputOptions& input) {
   list.group("Input");
   list.value("-i,--input", "FILE", "read inputs from FILE, - is stdin (repeatable)",
-             [&](const std::string& file) { input.files.push_back(file); });
+             [&](const std::string& file) {
+               require_named("--input", file);
+               input.files.push_back(file);
+             });
   list.value("--input-format", "FORMAT", "lines, jsonl or nul (default: by ending, else lines)",
              [&](const std::string& word) {
                input.format = choose<InputFormat>(
@@ -74,9 +89,9 @@ void declare_inputs(OptionList& list, InputOptions& input) {
   list.flag("-0,--null", "inputs end with NUL, the same as --input-format nul",
             [&] { input.format = InputFormat::nul; });
   list.value("--pair", "TEXT", "second segment of a single input", [&](const std::string& text) { input.pair = text; });
-  list.value("--text-key", "KEY", "JSON Lines key of the text (default text)", into(input.text_key));
-  list.value("--pair-key", "KEY", "JSON Lines key of the second text (default text_pair)", into(input.pair_key));
-  list.value("--id-key", "KEY", "JSON Lines key of the id (default id)", into(input.id_key));
+  list.value("--text-key", "KEY", "JSON Lines key of the text (default text)", named_into(input.text_key, "--text-key"));
+  list.value("--pair-key", "KEY", "JSON Lines key of the second text (default text_pair)", named_into(input.pair_key, "--pair-key"));
+  list.value("--id-key", "KEY", "JSON Lines key of the id (default id)", named_into(input.id_key, "--id-key"));
   list.flag("--pass-through", "copy the other keys of JSON Lines inputs into the results",
             [&] { input.pass_through = true; });
   list.value("--on-error", "POLICY", "bad inputs: fail, skip, record or replace (default fail)",
@@ -208,14 +223,14 @@ void declare_questions(OptionList& list, AttentionQuestions& questions) {
 
 void declare_corpus(OptionList& list, AttentionQuestions& questions, StudyOptions& study) {
   list.group("Heads");
-  list.value("--conllu", "FILE", "score heads against a treebank, - is stdin", into(study.conllu));
+  list.value("--conllu", "FILE", "score heads against a treebank, - is stdin", named_into(study.conllu, "--conllu"));
   list.flag("--importance", "change of the sentence vectors when each head is ablated", [&] { study.importance = true; });
   list.flag("--hide-specials", "leave special tokens out of the averages over queries", [&] { questions.hide_specials = true; });
 }
 
 void declare_against(OptionList& list, StudyOptions& study) {
   list.group("Comparison");
-  list.value("--against", "MODEL", "compare the model with MODEL on every input (else two TEXTs in one model)", into(study.against));
+  list.value("--against", "MODEL", "compare the model with MODEL on every input (else two TEXTs in one model)", named_into(study.against, "--against"));
   list.value("--tolerance", "X", "exit 1 when 1 - cosine, a difference or a distance is over X", [&](const std::string& text) {
     double value = 0;
     if (!parse_double(text, value) || value < 0) throw_usage("--tolerance: expected a number from 0, got \"" + text + '"');
@@ -228,7 +243,7 @@ void declare_output(OptionList& list, const Command& command, OutputOptions& out
   list.value("--format", "FORMAT",
              format_list(command) + " (default " + std::string(format_name(command.formats[0])) + ")",
              [&command, &output](const std::string& word) { output.format = parse_format(command, word); });
-  list.value("-o,--output", "FILE", "write FILE when all is done, - is stdout", into(output.file));
+  list.value("-o,--output", "FILE", "write FILE when all is done, - is stdout", named_into(output.file, "--output"));
   list.value("--digits", "N", "round numbers to N places (default: shortest text of the same float32)",
              [&](const std::string& text) {
                output.digits = static_cast<int>(parse_bounded("--digits", text, 0, kMostDigits));
@@ -341,7 +356,7 @@ void declare_convert(OptionList& list, const Command& command, ModelOptions& mod
     model.dtype =
         choose<const char*>("--weights", word, {{"f32", "f32"}, {"f16", "f16"}, {"bf16", "bf16"}, {"int8", "int8"}});
   });
-  list.value("-o,--output", "PATH", "folder or file to write", into(model.output));
+  list.value("-o,--output", "PATH", "folder or file to write", named_into(model.output, "--output"));
   list.value("--quality", "FILE", "compare the sentence vectors of the texts in FILE with those of the model as it was",
              into(model.quality));
   list.value("--format", "FORMAT", "of what --quality prints: " + format_list(command),
@@ -360,12 +375,12 @@ void declare_init(OptionList& list, ModelOptions& model) {
   size("--d-ff", "width inside the feed-forward, 0 for none", model.d_ff, 0);
   size("--max-positions", "most tokens of an input", model.max_positions, 1);
   size("--seed", "of the random numbers", model.seed, 0);
-  list.value("--words", "FILE", "vocabulary of whole words, one a line", into(model.words));
-  list.value("--tokenizer", "FILE", "a tokenizer.json instead", into(model.tokenizer));
+  list.value("--words", "FILE", "vocabulary of whole words, one a line", named_into(model.words, "--words"));
+  list.value("--tokenizer", "FILE", "a tokenizer.json instead", named_into(model.tokenizer, "--tokenizer"));
   list.value("--to", "KIND", "json or safetensors (default json)", [&](const std::string& word) {
     model.to = choose<const char*>("--to", word, {{"json", "json"}, {"safetensors", "safetensors"}});
   });
-  list.value("-o,--output", "PATH", "file or folder to write", into(model.output));
+  list.value("-o,--output", "PATH", "file or folder to write", named_into(model.output, "--output"));
 }
 
 void check_windows(const Options& options) {
@@ -414,7 +429,7 @@ OptionList global_options(Options& options) {
   OptionList list;
   list.group("Global");
   list.value("-m,--model", "MODEL", "folder, file or name of a model (default: $MHA_MODEL, else the built-in one)",
-             into(global.model));
+             named_into(global.model, "--model"));
   list.value("-t,--threads", "N", "threads to work with (default: the CPUs this process may use)",
              [&](const std::string& text) { global.threads = parse_bounded("--threads", text, 1, kMostThreads); });
   list.value("--backend", "NAME", "auto, native, onednn, openblas or reference", [&](const std::string& word) {

@@ -28,8 +28,7 @@ std::string one_paragraph(std::string_view message) {
 
 spdlog::level::level_enum threshold(const GlobalOptions& options) {
   if (options.quiet) return spdlog::level::err;
-  if (options.verbose > 1) return spdlog::level::debug;
-  return options.verbose == 1 ? spdlog::level::info : spdlog::level::warn;
+  return options.verbose > 0 ? spdlog::level::info : spdlog::level::warn;
 }
 
 }  // namespace
@@ -69,7 +68,6 @@ void Log::say(int level, std::string_view name, std::string_view message) {
 void Log::error(std::string_view message) { say(spdlog::level::err, "error", message); }
 void Log::warning(std::string_view message) { say(spdlog::level::warn, "warning", message); }
 void Log::fact(std::string_view message) { say(spdlog::level::info, "info", message); }
-void Log::detail(std::string_view message) { say(spdlog::level::debug, "debug", message); }
 
 void Log::progress(std::string_view line) {
   if (line.empty() && !drawn_) return;

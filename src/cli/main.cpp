@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -46,7 +45,7 @@ LogFormat log_format_of(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   const auto options = mha::cli::parse_options(argc, argv);
-  if (!options) return std::fflush(stdout) == 0 ? 0 : 1;
+  if (!options) return 0;
   Log log(options->global);
   return options->command->run(*options, log);
 }

@@ -31,6 +31,12 @@ std::string share_dir() {
   return error ? "" : program.parent_path().parent_path() / "share/mha/models";
 }
 
+// The built-in model, whatever folder or file may have its name where the program is called.
+ModelLocation default_model() {
+  const std::string name = default_model_name();
+  return {ModelLocation::Kind::builtin, name, name, ""};
+}
+
 }  // namespace
 
 ModelSearch model_search() { return {environment("MHA_MODEL_PATH"), share_dir(), hub_cache()}; }
@@ -38,8 +44,7 @@ ModelSearch model_search() { return {environment("MHA_MODEL_PATH"), share_dir(),
 ModelLocation choose_model(const Options& options) {
   std::string name = options.global.model;
   if (name.empty()) name = environment("MHA_MODEL");
-  if (name.empty()) name = default_model_name();
-  return find_model(name, model_search());
+  return name.empty() ? default_model() : find_model(name, model_search());
 }
 
 LoadOptions load_options(const Options& options) {

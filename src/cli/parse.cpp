@@ -3,7 +3,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <deque>
 #include <iostream>
 #include <map>
@@ -17,11 +16,21 @@
 #include "cli/terminal.hpp"
 #include "mha/core/error.hpp"
 #include "mha/core/nearest.hpp"
+#include "mha/io/output_stream.hpp"
 
 namespace mha::cli {
 namespace {
 
-constexpr const char* kSeeHelp = "; see 'mha-cli --help'";
+// What to read about the program or one of its commands.
+std::string see_help(const std::string& command) {
+  return "; see 'mha-cli " + command + (command.empty() ? "" : " ") + "--help'";
+}
+
+void print(const std::string& text) {
+  OutputStream out("-");
+  out.write(text);
+  out.commit();
+}
 
 void attach(CLI::App& app, const OptionList& list) {
   for (const OptionSpec& spec : list.specs()) {
@@ -43,9 +52,9 @@ void attach(CLI::App& app, const OptionList& list) {
   }
 }
 
-std::string suggestion(std::string_view got, const std::vector<std::string>& candidates) {
+std::string suggestion(std::string_view got, const std::vector<std::string>& candidates, const std::string& command) {
   const auto near = nearest(got, candidates);
-  return near ? "; did you mean \"" + *near + "\"?" : kSeeHelp;
+  return near ? "; did you mean \"" + *near + "\"?" : see_help(command);
 }
 
 std::vector<std::string> long_names(const CLI::App& app) {
@@ -59,7 +68,7 @@ std::vector<std::string> long_names(const CLI::App& app) {
 [[noreturn]] void refuse_option(const CLI::App& app, const std::string& got) {
   const std::string name = got.substr(0, got.find('='));
   const std::string where = app.get_name().empty() ? "mha-cli" : app.get_name();
-  throw_usage(where + ": unknown option " + name + suggestion(name, long_names(app)));
+  throw_usage(where + ": unknown option " + name + suggestion(name, long_names(app), app.get_name()));
 }
 
 bool looks_like_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
@@ -108,7 +117,7 @@ class Parser {
 
   std::optional<Options> parse(int argc, char** argv) {
     Words words = split_words(argc, argv);
-    if (words.before.empty()) throw_usage("no command\n" + general_usage());
+    if (words.before.empty()) throw_usage("command: expected one, got none\n" + general_usage());
     std::vector<std::string> reversed(words.before.rbegin(), words.before.rend());
     try {
       root_.parse(reversed);
@@ -118,7 +127,7 @@ class Parser {
     const auto chosen = std::find_if(apps_.begin(), apps_.end(), [](const auto& app) { return app.second->parsed(); });
     const CLI::App& app = chosen == apps_.end() ? deepest() : *chosen->second;
     if (version_) {
-      std::fputs(version_text().c_str(), stdout);
+      print(version_text());
       return std::nullopt;
     }
     std::vector<std::string> rest = app.remaining();
@@ -143,7 +152,7 @@ class Parser {
     std::vector<std::string>& texts = options_.input.texts;
     if (texts.empty()) {
       const std::string name(options_.command->name);
-      throw_usage(name + ": expected " + std::string(options_.command->arguments) + ", got none; see 'mha-cli " + name + " --help'");
+      throw_usage(name + ": expected " + std::string(options_.command->arguments) + ", got none" + see_help(name));
     }
     options_.task.query = std::move(texts.front());
     texts.erase(texts.begin());
@@ -180,9 +189,9 @@ class Parser {
   [[noreturn]] void refuse(const CLI::ParseError& error) const {
     const std::string text = error.what();
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-      throw_usage(text.substr(0, text.find(':')) + ": expected a value, got none" + kSeeHelp);
+      throw_usage(text.substr(0, text.find(':')) + ": expected a value, got none" + see_help(""));
     }
-    throw_usage(text + kSeeHelp);
+    throw_usage(text + see_help(""));
   }
 
   [[noreturn]] void refuse_command(const CLI::App& app, const std::vector<std::string>& rest) const {
@@ -196,8 +205,11 @@ class Parser {
       if (std::find(names.begin(), names.end() - 1, names.back()) != names.end() - 1) continue;
       (list += list.empty() ? "" : ", ") += names.back();
     }
-    if (rest.empty()) throw_usage(family + "no command: expected one of " + list + "\n" + general_usage());
-    throw_usage("unknown command: expected one of " + list + ", got \"" + rest[0] + '"' + suggestion(rest[0], names));
+    if (rest.empty()) {
+      throw_usage(family + "command: expected one of " + list + ", got none\n" + general_usage());
+    }
+    throw_usage(family + "command: expected one of " + list + ", got \"" + rest[0] + '"' +
+                suggestion(rest[0], names, app.get_name()));
   }
 
   static void print_help(const Command* command, const std::vector<std::string>& words) {
@@ -210,7 +222,7 @@ class Parser {
       }
     }
     const std::size_t columns = terminal_columns(STDOUT_FILENO);
-    std::fputs((command == nullptr ? general_help(columns) : command_help(*command, columns)).c_str(), stdout);
+    print(command == nullptr ? general_help(columns) : command_help(*command, columns));
   }
 
   static std::string general_usage() { return "Usage: mha-cli COMMAND [OPTION]… [TEXT]…; see 'mha-cli --help'"; }

@@ -57,8 +57,8 @@ void OutputSink::render(Record& record) const {
 bool OutputSink::accept(Record& record) {
   ++inputs_;
   tokens_ += record.tokens();
-  if (record.encoding.truncated() && record.encoding.overflowing.empty()) ++cut_;
   if (!record.bad()) {
+    if (record.encoding.truncated() && record.encoding.overflowing.empty()) ++cut_;
     complete(record);
     if (shown(record)) write(record);
     return true;

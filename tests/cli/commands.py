@@ -240,13 +240,62 @@ class Errors(unittest.TestCase):
             (["embed", "--prompt-name", "no", "x"], "--prompt-name"),
             (["tokenize", "--with", "embedding", "x"], "--with"),
             (["similarity", "x"], "two inputs"),
-            (["model"], "model"),
+            (["embed", "-o", "", "x"], "--output: expected a name, got an empty one"),
+            (["embed", "-i", ""], "--input: expected a name"),
+            (["embed", "-m", "", "x"], "--model: expected a name"),
+            (["embed", "--text-key", "id"], "three different keys"),
+            (["embed", "--zzzzzzzzzzzz", "x"], "see 'mha-cli embed --help'"),
+            (["model"], "model command: expected one of list"),
+            (["model", "lst"], "model command: expected one of list"),
             (["model", "list", "x"], "no argument"),
         ]:
             with self.subTest(arguments=arguments):
                 done = run(*arguments, check=2)
                 self.assertEqual(done.stdout, b"")
                 self.assertIn(said, done.stderr.decode())
+
+    def test_a_message_names_source_line_and_byte(self):
+        for arguments, text, place in [
+            (["embed"], b"she\n\n", "stdin: line 2, byte 4: no tokens to pool"),
+            (["embed", "--truncation", "error", "--max-length", "1"], b"she\nshe is\n", "stdin: line 2, byte 4: too long"),
+            (["embed", "--input-format", "jsonl"], b'{"text":"she"}\n{"id":7}\n', "stdin: line 2, byte 15: expected a key"),
+            (["embed", "-0"], b"she\0\xff\0", "stdin: record 2, byte 4: expected valid UTF-8"),
+        ]:
+            with self.subTest(text=text):
+                self.assertIn(place, run(*arguments, stdin=text, check=1).stderr.decode())
+
+    def test_what_was_refused_is_not_said_to_be_cut(self):
+        done = run("tokenize", "--truncation", "error", "--max-length", "1", "she is", check=1)
+        self.assertNotIn("warning", done.stderr.decode())
+
+    def test_help_that_cannot_be_written_is_an_error(self):
+        for arguments in (["--help"], ["--version"], ["embed", "--help"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([MHA, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("standard output: cannot be written", done.stderr.decode())
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([MHA, *arguments], stdout=writer, stderr=subprocess.PIPE, restore_signals=False, timeout=60)
+            os.close(writer)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def test_a_folder_of_its_name_does_not_replace_the_built_in_model(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "two-heads"))
+            done = subprocess.run([MHA, "embed", "she"], cwd=folder, capture_output=True, timeout=60)
+            self.assertEqual(done.stdout, run("embed", "she", check=0).stdout)
+
+    def test_a_broken_link_in_a_model_is_not_taken_for_an_absent_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = os.path.join(folder, "m")
+            words = os.path.join(folder, "words.txt")
+            with open(words, "w", encoding="utf-8") as file:
+                file.write("\n".join(["<unk>", *WORDS]))
+            run("model", "init", "--words", words, "--to", "safetensors", "-o", model, check=0)
+            run("embed", "-m", model, "x", check=0)
+            os.symlink("gone", os.path.join(model, "modules.json"))
+            self.assertIn("modules.json: a link to a file that is not there", run("embed", "-m", model, "x", check=3).stderr.decode())
 
     def test_messages_as_json(self):
         for arguments in (["embed", "--nope"], ["embed", "-m", "nowhere", "x"], ["embed", "--format=zip", "x"]):

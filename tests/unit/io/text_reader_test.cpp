@@ -93,7 +93,7 @@ TEST_CASE("a byte order mark is dropped at the start of each source and nowhere 
   REQUIRE(records.size() == 6);
   CHECK(records[2].text == "three");
   CHECK(records[3].index == 3);
-  CHECK_THAT(records[3].error, Contains("b é.jsonl: line 3, byte 30: key \"text\""));
+  CHECK_THAT(records[3].error, Contains("b é.jsonl: line 3, byte 29: key \"text\""));
   CHECK(records[5].text == "two");
   CHECK(records[5].place() == first + ": line 2, byte 4");
 }

@@ -1,0 +1,20 @@
+// What README shows as the library's use: text → tokens → contextual vectors and attention.
+#include <cstdio>
+#include <mha/model/model.hpp>
+
+int main() {
+  const auto model = mha::Model::load(mha::find_model(mha::default_model_name(), {}), {});
+  mha::TokenizerScratch scratch;
+  mha::Encoding tokens;
+  model->tokenizer().encode("She is a great leader", std::nullopt, {}, scratch, tokens);
+
+  const std::size_t row_begin[] = {0, tokens.input_ids.size()};
+  mha::Workspace workspace;
+  mha::Wanted wanted;
+  wanted.attention_layers = {0};
+  mha::Captured captured;
+  const mha::ConstMatrix vectors = model->encoder().forward({tokens.input_ids, tokens.token_type_ids, row_begin},
+                                                            workspace, wanted, &captured);
+  std::printf("%zu vectors of %zu numbers\n", vectors.rows, vectors.cols);
+  return captured.attention_probs.size() == 1 ? 0 : 1;
+}
