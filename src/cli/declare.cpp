@@ -514,6 +514,10 @@ void check_options(const Options& options) {
   }
   check_windows(options);
   check_quantize(options.quantize);
+  if (input.text_key == input.pair_key || input.text_key == input.id_key || input.pair_key == input.id_key) {
+    throw_usage("--text-key, --pair-key and --id-key: expected three different keys, got " + input.text_key + ", " +
+                input.pair_key + " and " + input.id_key);
+  }
   if (options.tokenizing.prompt.text && options.tokenizing.prompt.name) {
     throw_usage("--prompt and --prompt-name: expected one of them, got both; leave one out");
   }

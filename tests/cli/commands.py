@@ -20,13 +20,18 @@ WORDS = "she is a great leader i led team that built scalable api the cat sat on
 
 
 def run(*arguments, stdin=b"", check=None, **environment):
-    env = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
+    env = {**os.environ, "LC_ALL": "C.UTF-8"}
     env.pop("MHA_MODEL", None)
+    env.update(environment)
     done = subprocess.run([MHA, *arguments], input=stdin if isinstance(stdin, bytes) else stdin.encode(), capture_output=True,
                           env=env, timeout=120)
     if check is not None and done.returncode != check:
         raise AssertionError(f"{arguments}: exit {done.returncode}, expected {check}: {done.stderr.decode()}")
     return done
+
+
+def run_two_heads(command, *arguments, **more):
+    return run(command, *arguments, MHA_MODEL="two-heads", **more)
 
 
 def lines(count, seed=1, longest=40):
@@ -313,10 +318,10 @@ class CommandLine(unittest.TestCase):
         self.assertEqual([json.loads(l)["text"] for l in done.stdout.splitlines()], ["[MASK]", "embed", "", "-"])
 
     def test_options_stand_anywhere_and_the_last_one_wins(self):
-        expected = run("embed", "--digits", "2", "she", check=0).stdout
+        expected = run("embed", "-m", "two-heads", "--digits", "2", "she", check=0).stdout
         for arguments in (["-t", "1", "embed", "she", "--digits", "2"], ["embed", "--digits=9", "she", "--digits=2"],
                           ["--model", "two-heads", "embed", "she", "-q", "--digits", "2"], ["embed", "--prompt=", "--digits", "2", "she"]):
-            self.assertEqual(run(*arguments, check=0).stdout, expected)
+            self.assertEqual(run(*arguments, MHA_MODEL="two-heads", check=0).stdout, expected)
 
     def test_help_keeps_within_the_terminal(self):
         listed = run("--help", COLUMNS="200", check=0).stdout.decode()
@@ -350,8 +355,8 @@ class Results(unittest.TestCase):
     def test_ablating_every_head_silences_attention(self):
         whole = run("embed", "she is a leader", check=0).stdout
         self.assertNotEqual(whole, run("embed", "--ablate", "0.*", "she is a leader", check=0).stdout)
-        self.assertEqual(run("embed", "--ablate", "0.*", "she is a leader", check=0).stdout,
-                         run("embed", "--ablate", "0.0,0.1", "she is a leader", check=0).stdout)
+        self.assertEqual(run("embed", "-m", "two-heads", "--ablate", "0.*", "she is a leader", check=0).stdout,
+                         run("embed", "-m", "two-heads", "--ablate", "0.0,0.1", "she is a leader", check=0).stdout)
 
     def test_ids_go_back_to_text(self):
         ids = run("tokenize", "--format", "ids", "she is a leader", check=0).stdout
@@ -405,17 +410,17 @@ class Results(unittest.TestCase):
 
 
 class LongTexts(unittest.TestCase):
-    """Windows of `embed`: the built-in model has a token a word, no specials, and mean pooling."""
+    """Windows of `embed`: `two-heads` has a token a word, no specials, and mean pooling."""
     TEXT = "She is a great leader. Größe: a team that built a scalable API? The cat sat on the mat! I led the team."
 
     def windows(self, *arguments, stdin=b""):
-        return [json.loads(l) for l in run("embed", *arguments, stdin=stdin, check=0).stdout.splitlines()]
+        return [json.loads(l) for l in run_two_heads("embed", *arguments, stdin=stdin, check=0).stdout.splitlines()]
 
     def vectors(self, *texts):
-        return [json.loads(l)["embedding"] for l in run("embed", "--", *texts, check=0).stdout.splitlines()]
+        return [json.loads(l)["embedding"] for l in run_two_heads("embed", "--", *texts, check=0).stdout.splitlines()]
 
     def tokens(self, text):
-        (record,) = json.loads(run("encode", "--format", "json", "--with", "tokens,last_hidden_state", text, check=0).stdout)
+        (record,) = json.loads(run_two_heads("encode", "--format", "json", "--with", "tokens,last_hidden_state", text, check=0).stdout)
         return record
 
     def test_a_window_has_the_vector_of_its_stretch(self):
@@ -475,11 +480,11 @@ class LongTexts(unittest.TestCase):
         some = text_of(lines(30, longest=90) + [""])
         for more in (["--chunk", "16", "--stride", "3"], ["--late-chunk", "--chunk", "20"], ["--chunk", "9", "--chunk-pooling", "mean"]):
             more = [*more, "--no-special-tokens", "--on-error", "skip"]
-            first = run("embed", *more, "-t", "1", stdin=some, check=1).stdout
+            first = run_two_heads("embed", *more, "-t", "1", stdin=some, check=1).stdout
             for other in (["-t", "2"], ["-t", "5"], ["-t", "2", "--latency"]):
-                self.assertEqual(first, run("embed", *more, *other, stdin=some, check=1).stdout)
+                self.assertEqual(first, run_two_heads("embed", *more, *other, stdin=some, check=1).stdout)
             one = some.splitlines()[7]
-            alone = [{**json.loads(l), "index": 7} for l in run("embed", *more, stdin=one, check=0).stdout.splitlines()]
+            alone = [{**json.loads(l), "index": 7} for l in run_two_heads("embed", *more, stdin=one, check=0).stdout.splitlines()]
             self.assertEqual(alone, [r for r in map(json.loads, first.splitlines()) if r["index"] == 7])
 
     def test_each_line_is_answered_before_the_next_is_written(self):
@@ -497,16 +502,16 @@ class LongTexts(unittest.TestCase):
         import csv, io, zipfile
         arguments = ["--chunk", "5", "--dims", "2"]
         got = self.windows(*arguments, self.TEXT, "she")
-        rows = list(csv.DictReader(io.StringIO(run("embed", *arguments, "--format", "csv", self.TEXT, "she", check=0).stdout.decode())))
+        rows = list(csv.DictReader(io.StringIO(run_two_heads("embed", *arguments, "--format", "csv", self.TEXT, "she", check=0).stdout.decode())))
         self.assertEqual([[int(row[k]) for k in ("index", "window", "begin", "end")] for row in rows],
                          [[w[k] for k in ("index", "window", "begin", "end")] for w in got])
         self.assertEqual([[float(row["e0"]), float(row["e1"])] for row in rows], [w["embedding"] for w in got])
-        self.assertEqual(json.loads(run("embed", *arguments, "--format", "json", self.TEXT, "she", check=0).stdout), got)
-        self.assertEqual(len(run("embed", *arguments, "--format", "raw", self.TEXT, "she", check=0).stdout), len(got) * 8)
-        self.assertIn(f"'shape': ({len(got)}, 2)".encode(), run("embed", *arguments, "--format", "npy", self.TEXT, "she", check=0).stdout)
-        archive = zipfile.ZipFile(io.BytesIO(run("embed", *arguments, "--format", "npz", self.TEXT, "she", check=0).stdout))
+        self.assertEqual(json.loads(run_two_heads("embed", *arguments, "--format", "json", self.TEXT, "she", check=0).stdout), got)
+        self.assertEqual(len(run_two_heads("embed", *arguments, "--format", "raw", self.TEXT, "she", check=0).stdout), len(got) * 8)
+        self.assertIn(f"'shape': ({len(got)}, 2)".encode(), run_two_heads("embed", *arguments, "--format", "npy", self.TEXT, "she", check=0).stdout)
+        archive = zipfile.ZipFile(io.BytesIO(run_two_heads("embed", *arguments, "--format", "npz", self.TEXT, "she", check=0).stdout))
         self.assertEqual(archive.namelist(), [f"{w['index']}.{w['window']}.embedding.npy" for w in got])
-        self.assertIn("0.1 ", run("embed", *arguments, "--format", "table", self.TEXT, check=0).stdout.decode())
+        self.assertIn("0.1 ", run_two_heads("embed", *arguments, "--format", "table", self.TEXT, check=0).stdout.decode())
 
     def test_ids_and_other_keys_go_to_every_window(self):
         line = json.dumps({"id": "a", "text": self.TEXT, "page": 3, "window": 9, "begin": 9}).encode()
@@ -521,7 +526,7 @@ class LongTexts(unittest.TestCase):
         for prompt in ([], ["--prompt", "query: "]):
             got = self.windows("-m", MINILM, *prompt, "--chunk", "9", "--stride", "2", "--with", "text,embedding", text)
             self.assertGreater(len(got), 2)
-            alone = run("embed", "-m", MINILM, *prompt, "--", *[w["text"] for w in got], check=0).stdout.splitlines()
+            alone = run_two_heads("embed", "-m", MINILM, *prompt, "--", *[w["text"] for w in got], check=0).stdout.splitlines()
             self.assertEqual([w["embedding"] for w in got], [json.loads(l)["embedding"] for l in alone])
             self.assertEqual([w["text"] for w in got], [text[w["begin"]:w["end"]] for w in got])
         for name in ("new-cls-prompts-excluded", "new-mean-prompts-excluded"):  # include_prompt: false
@@ -534,12 +539,12 @@ class LongTexts(unittest.TestCase):
         self.assertEqual((empty["begin"], empty["end"]), (0, 0))
         (late,) = self.windows("-m", MINILM, "--late-chunk", "")
         self.assertEqual(late["embedding"], empty["embedding"])
-        run("embed", "-m", MINILM, "--chunk", "2", text, check=2)
-        run("embed", "-m", MINILM, "--chunk", "6", "--stride", "4", text, check=2)
+        run_two_heads("embed", "-m", MINILM, "--chunk", "2", text, check=2)
+        run_two_heads("embed", "-m", MINILM, "--chunk", "6", "--stride", "4", text, check=2)
 
     def test_bad_inputs_and_usage(self):
         pair = json.dumps({"text": "a", "text_pair": "b"}).encode()
-        got = run("embed", "--chunk", "5", "--input-format", "jsonl", "--on-error", "record", stdin=pair, check=1)
+        got = run_two_heads("embed", "--chunk", "5", "--input-format", "jsonl", "--on-error", "record", stdin=pair, check=1)
         self.assertIn("pair", json.loads(got.stdout)["error"])
         for arguments, said in [
             (["--stride", "2", "x"], "--chunk"),
@@ -553,7 +558,7 @@ class LongTexts(unittest.TestCase):
             (["--chunk", "4", "--truncation", "error", "x"], "--truncation"),
         ]:
             with self.subTest(arguments=arguments):
-                self.assertIn(said, run("embed", *arguments, check=2).stderr.decode())
+                self.assertIn(said, run_two_heads("embed", *arguments, check=2).stderr.decode())
 
 
 class Quantized(unittest.TestCase):
@@ -571,7 +576,7 @@ class Quantized(unittest.TestCase):
     def test_int8_of_unit_vectors(self):
         plain = self.vectors("--normalize", "l2")
         self.assertEqual(self.vectors("--normalize", "l2", "--quantize", "int8", "--digits", "3"), [[round(127 * v) for v in row] for row in plain])
-        self.assertIn("--quantize-ranges", run("embed", "--quantize", "int8", "x", check=2).stderr.decode())
+        self.assertIn("--quantize-ranges", run("embed", "-m", "two-heads", "--quantize", "int8", "x", check=2).stderr.decode())
 
     def test_ranges_come_from_a_file_or_from_texts(self):
         import math

@@ -106,5 +106,5 @@ TEST_CASE("a vector that is not finite is an error, never an output") {
                       [&] {
                         mha::pool({}, {bad.data(), 1, 2}, 0, nullptr, 0, false, reference(), out);
                       }),
-             Contains("not finite"));
+             Contains("finite numbers"));
 }
