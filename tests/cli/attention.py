@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""attention.py MHA_CLI: what `attention`, `heads`, `compare` and `explain` answer in each format, with the built-in model."""
+"""attention.py MHA_CLI: what `attention`, `heads`, `compare` and `explain` answer in each format, with the model that is checked by hand."""
 import csv
 import io
 import json
@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-from commands import lines, run, text_of
+from commands import lines, run_two_heads, text_of
 
 TEXT = "She is a great leader"
 TREE = """# text = She is a great leader
@@ -22,7 +22,7 @@ TREE = """# text = She is a great leader
 
 
 def json_of(*arguments, **more):
-    return json.loads(run(*arguments, "--format", "json", check=0, **more).stdout)
+    return json.loads(run_two_heads(*arguments, "--format", "json", check=0, **more).stdout)
 
 
 def rows_of(text, separator=","):
@@ -42,16 +42,16 @@ class Maps(unittest.TestCase):
     def test_no_line_of_a_terminal_is_too_wide(self):
         for columns in ("60", "80", "120", "200"):
             for arguments in ([], ["--stats"], ["--top", "1"], ["--find", "She>leader"]):
-                out = run("attention", *arguments, TEXT, check=0, COLUMNS=columns).stdout.decode()
+                out = run_two_heads("attention", *arguments, TEXT, check=0, COLUMNS=columns).stdout.decode()
                 self.assertLessEqual(max(map(len, out.splitlines())), int(columns), arguments)
 
     def test_pictures_have_the_same_bytes_every_time(self):
         for form in ("svg", "png", "html"):
-            self.assertEqual(run("attention", "--format", form, TEXT, check=0).stdout, run("attention", "-t", "2", "--format", form, TEXT, check=0).stdout)
+            self.assertEqual(run_two_heads("attention", "--format", form, TEXT, check=0).stdout, run_two_heads("attention", "-t", "2", "--format", form, TEXT, check=0).stdout)
 
     def test_a_single_token_and_no_token(self):
         self.assertEqual(json_of("attention", "she")[0]["attentions"], [[[[1]], [[1]]]])
-        self.assertIn("no tokens", run("attention", "", check=0).stdout.decode())
+        self.assertIn("no tokens", run_two_heads("attention", "", check=0).stdout.decode())
         self.assertEqual(json_of("attention", "")[0]["tokens"], [])
         stats = json_of("heads", "she")["stats"]
         self.assertEqual({(s["entropy"], s["self"], s["previous"], s["next"], s["distance"], s["tokens"]) for s in stats}, {(0, 1, 0, 0, 0, 1)})
@@ -74,9 +74,9 @@ class Heads(unittest.TestCase):
 
     def test_formats_hold_the_same_numbers(self):
         stats = json_of("heads", TEXT)["stats"]
-        self.assertEqual(stats, [json.loads(l) for l in run("heads", "--format", "jsonl", TEXT, check=0).stdout.splitlines()])
+        self.assertEqual(stats, [json.loads(l) for l in run_two_heads("heads", "--format", "jsonl", TEXT, check=0).stdout.splitlines()])
         for form, separator in (("csv", ","), ("tsv", "\t")):
-            rows = rows_of(run("heads", "--format", form, TEXT, check=0).stdout, separator)
+            rows = rows_of(run_two_heads("heads", "--format", form, TEXT, check=0).stdout, separator)
             self.assertEqual([{k: float(v) for k, v in row.items()} for row in rows], stats)
 
     def test_no_input_is_no_statistics(self):
@@ -89,8 +89,8 @@ class Heads(unittest.TestCase):
             with open(file, "w", encoding="utf8") as tree:
                 tree.write(TREE * 3)
             whole = json_of("heads", "--conllu", file)
-            table = run("heads", "--conllu", file, check=0, COLUMNS="80").stdout.decode()
-            rows = [json.loads(l) for l in run("heads", "--conllu", file, "--format", "jsonl", check=0).stdout.splitlines()]
+            table = run_two_heads("heads", "--conllu", file, check=0, COLUMNS="80").stdout.decode()
+            rows = [json.loads(l) for l in run_two_heads("heads", "--conllu", file, "--format", "jsonl", check=0).stdout.splitlines()]
         found = {(r["relation"], r["direction"]): r for r in whole["relations"]}
         subject = found["nsubj", "dependent-to-head"]  # head 0 sends She to leader
         self.assertEqual((subject["layer"], subject["head"], subject["accuracy"], subject["support"]), (0, 0, 1, 3))
@@ -105,7 +105,7 @@ class Heads(unittest.TestCase):
 
     def test_a_broken_treebank_names_its_line(self):
         for bad, said in ((TREE.replace("\t5\tnsubj", "\t9\tnsubj"), "heads up to 5"), (TREE.replace("2\tis", "7\tis"), "line 3: expected id 2"), ("1\tx\n", "10 columns")):
-            done = run("heads", "--conllu", "-", stdin=bad, check=1)
+            done = run_two_heads("heads", "--conllu", "-", stdin=bad, check=1)
             self.assertIn(said, done.stderr.decode())
 
     def test_importance_is_the_change_without_each_head(self):
@@ -118,7 +118,7 @@ class Heads(unittest.TestCase):
 
 class Compare(unittest.TestCase):
     def test_a_model_with_itself_is_zero(self):
-        done = run("compare", "--against", "two-heads", "--tolerance", "0", "--format", "json", TEXT, check=0)
+        done = run_two_heads("compare", "--against", "two-heads", "--tolerance", "0", "--format", "json", TEXT, check=0)
         found = json.loads(done.stdout)
         self.assertTrue(found["within"])
         self.assertEqual(found["embedding"], {"cosine": 1, "max_abs": 0})
@@ -126,26 +126,26 @@ class Compare(unittest.TestCase):
         self.assertTrue(all(h["distance"] == 0 for h in found["heads"]))
 
     def test_the_first_place_over_the_tolerance(self):
-        done = run("compare", "--tolerance", "1e-6", "she is", "a leader", check=1)
+        done = run_two_heads("compare", "--tolerance", "1e-6", "she is", "a leader", check=1)
         self.assertIn("over the tolerance: hidden_states 0", done.stderr.decode())
-        self.assertFalse(json.loads(run("compare", "--tolerance", "1e-6", "--format", "json", "she is", "a leader", check=1).stdout)["within"])
+        self.assertFalse(json.loads(run_two_heads("compare", "--tolerance", "1e-6", "--format", "json", "she is", "a leader", check=1).stdout)["within"])
 
     def test_formats_hold_the_same_numbers(self):
         found = json_of("compare", "she is", "a leader")
         for form, separator in (("csv", ","), ("tsv", "\t")):
-            rows = rows_of(run("compare", "--format", form, "she is", "a leader", check=0).stdout, separator)
+            rows = rows_of(run_two_heads("compare", "--format", form, "she is", "a leader", check=0).stdout, separator)
             self.assertEqual([r["part"] for r in rows], ["embedding", "layer", "layer", "head", "head"])
             self.assertEqual(float(rows[0]["cosine"]), found["embedding"]["cosine"])
             self.assertEqual([float(r["max_abs"]) for r in rows[1:3]], [l["max_abs"] for l in found["layers"]])
             self.assertEqual([float(r["distance"]) for r in rows[3:]], [h["distance"] for h in found["heads"]])
-        self.assertEqual(json.loads(run("compare", "--format", "jsonl", "she is", "a leader", check=0).stdout), found)
+        self.assertEqual(json.loads(run_two_heads("compare", "--format", "jsonl", "she is", "a leader", check=0).stdout), found)
 
     def test_many_inputs_from_a_pipe(self):
         some = lines(150)
         found = json_of("compare", "--against", "two-heads", stdin=text_of(some))
         self.assertEqual(len(found), 150)
         self.assertTrue(all(f["embedding"] == {"cosine": 1, "max_abs": 0} for f in found))
-        rows = rows_of(run("compare", "--against", "two-heads", "--format", "csv", stdin=text_of(some), check=0).stdout)
+        rows = rows_of(run_two_heads("compare", "--against", "two-heads", "--format", "csv", stdin=text_of(some), check=0).stdout)
         self.assertEqual(sorted({int(r["index"]) for r in rows}), list(range(150)))
         self.assertEqual(json_of("compare", "--against", "two-heads", stdin=b""), [])
 
@@ -172,14 +172,14 @@ class Explain(unittest.TestCase):
     def test_heads_and_token_are_chosen(self):
         e = json_of("explain", "--head", "1", TEXT)
         self.assertEqual([h["head"] for h in e["heads"]], [1])
-        self.assertIn("Whom leader listens to", run("explain", "--token", "leader", TEXT, check=0).stdout.decode())
-        run("explain", "--token", "nobody", TEXT, check=2)
+        self.assertIn("Whom leader listens to", run_two_heads("explain", "--token", "leader", TEXT, check=0).stdout.decode())
+        run_two_heads("explain", "--token", "nobody", TEXT, check=2)
 
     def test_a_single_token(self):
         self.assertEqual(json_of("explain", "she")["heads"][0]["probabilities"], [[1]])
         for form in ("table", "html"):
-            run("explain", "--format", form, "she", check=0)
-        run("explain", "", check=1)
+            run_two_heads("explain", "--format", form, "she", check=0)
+        run_two_heads("explain", "", check=1)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 #include <mha/model/model.hpp>
 
 int main() {
-  const auto model = mha::Model::load(mha::find_model(mha::default_model_name(), {}), {});
+  const auto model = mha::Model::load(mha::find_model("two-heads", {}), {});
   mha::TokenizerScratch scratch;
   mha::Encoding tokens;
   model->tokenizer().encode("She is a great leader", std::nullopt, {}, scratch, tokens);
