@@ -216,7 +216,7 @@ void read_modules(const FileSet& files, SentenceModules& out) {
       DenseModule dense = read_dense(files, folder);
       dense.normalize_input = std::exchange(normalized, false);
       out.decisions.push_back(
-          {"dense", std::to_string(dense.in) + " → " + std::to_string(dense.out), folder + "/config.json"});
+          {"dense", std::to_string(dense.in) + " → " + std::to_string(dense.out), folder + "/config.json:in_features, out_features"});
       out.config.dense.push_back(std::move(dense));
     } else if (name == "Normalize") {
       require_pooled();
@@ -226,7 +226,7 @@ void read_modules(const FileSet& files, SentenceModules& out) {
       }
       normalized = true;
     } else if (name == "Dropout") {
-      out.decisions.push_back({"dropout", "none: it does nothing outside training", kFile});
+      out.decisions.push_back({"dropout", "none: it does nothing outside training", kFile + ":type"});
     } else {
       fields.fail_text("type",
                        "expected Transformer, Pooling, Dense, Normalize or Dropout of sentence_transformers, "
@@ -237,7 +237,8 @@ void read_modules(const FileSet& files, SentenceModules& out) {
   if (!transformer) throw_model("modules: " + origin + ": expected a Transformer module, found none");
   if (!pooled) out.decisions.push_back({"pooling", "mean", "assumed: no Pooling in " + kFile});
   out.config.normalize = normalized;
-  out.decisions.push_back({"normalize", normalized ? "l2" : "none", kFile});
+  out.decisions.push_back(
+      {"normalize", normalized ? "l2" : "none", normalized ? kFile + ":type" : "assumed: no Normalize in " + kFile});
 }
 
 /// The newer dialect names the task; another one makes other features than token vectors.

@@ -535,6 +535,13 @@ class LongTexts(unittest.TestCase):
             window = self.windows(*asked, "--chunk", "20", "--with", "text,embedding", text)[0]
             (alone,) = self.windows(*asked, "--", window["text"])
             self.assertEqual(window["embedding"], alone["embedding"])
+        for prompt in ([], ["--prompt", "search the archive. query: "]):
+            late = self.windows("-m", MINILM, *prompt, "--late-chunk", "--with", "text", "The cat sat. The team built a house! Why?")
+            self.assertEqual([w["text"] for w in late], ["The cat sat.", "The team built a house!", "Why?"])
+        for name in ("tiny-t5", "tiny-xlm-roberta", "tiny-roberta"):  # pieces that take the blank before them
+            for window in self.windows("-m", os.path.join(MINILM, "..", name), "--chunk", "8", "--with", "text", text):
+                self.assertEqual(window["text"], window["text"].strip())
+                self.assertEqual(window["text"], text[window["begin"]:window["end"]])
         (empty,) = self.windows("-m", MINILM, "--chunk", "9", "")
         self.assertEqual((empty["begin"], empty["end"]), (0, 0))
         (late,) = self.windows("-m", MINILM, "--late-chunk", "")

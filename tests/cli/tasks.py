@@ -285,6 +285,24 @@ class Answer(unittest.TestCase):
             windows = records("-m", folder, "answer", "--no-answer", "--top-k", "9999", "--max-length", "40", "--stride", "8",
                               golden["cases"][0]["text"], long)[0]["answers"]
             self.assertEqual(sum(row["answer"] == "" and row["end"] == 0 for row in windows), 1)
+            self.least_of_windows(folder, golden["cases"][0]["text"], long)
+
+    def least_of_windows(self, folder, question, text):
+        # A text that is the first window alone, and the whole: more windows can only make "no answer" less likely.
+        taken = int(run("-m", folder, "tokenize", "--count", "--no-special-tokens", question)) + 3
+        (tokens,) = records("-m", folder, "tokenize", "--no-special-tokens", "--max-length", "9999", "-q", text)
+        ends = [end for _, end in tokens["offsets"]]
+        less = 0
+        for length in range(taken + 10, min(taken + 30, len(ends))):
+            end = ends[length - taken - 1]
+            if text[end] != " ":
+                continue
+            asked = ["-m", folder, "answer", "--no-answer", "--top-k", "9999", "--max-length", str(length), "--stride", "2", question]
+            first, whole = ([row["score"] for row in records(*asked, some)[0]["answers"] if row["answer"] == "" and row["end"] == 0][0]
+                            for some in (text[:end], text))
+            self.assertLessEqual(whole, first)
+            less += whole < first
+        self.assertGreater(less, 0)
 
     def test_windows(self):
         for folder, golden in folders("*-qa"):

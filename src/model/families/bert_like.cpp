@@ -80,8 +80,8 @@ void read_padded_positions(ConfigReader& read, ModelConfig& config, std::int32_t
   position.learned_padding_row = static_cast<std::size_t>(padding);
   const std::size_t rows = read.size("position_rows", {"max_position_embeddings"}, position.learned_offset + 1);
   config.max_positions = rows - position.learned_offset;
-  read.note("position_offset", std::to_string(position.learned_offset), from + " + 1");
-  read.note("max_positions", std::to_string(config.max_positions), "position_rows less position_offset");
+  read.note("position_offset", std::to_string(position.learned_offset), from);
+  read.note("max_positions", std::to_string(config.max_positions), read.file() + ": max_position_embeddings less position_offset");
 }
 
 }  // namespace mha

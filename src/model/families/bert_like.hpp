@@ -41,7 +41,7 @@ void read_bert_positions(ConfigReader& read, ModelConfig& config);
 /// `embedding_size`, where it differs from the width of the layers.
 void read_embedding_size(ConfigReader& read, ModelConfig& config, std::size_t by_default);
 /// A learned table whose rows count from the padding token's id + 1; padding takes the row of its id and is not counted
-/// (create_position_ids_from_input_ids of the reference). `from`: where the id comes from.
+/// (create_position_ids_from_input_ids of the reference). `from`: where the offset comes from.
 void read_padded_positions(ConfigReader& read, ModelConfig& config, std::int32_t padding, const std::string& from);
 
 }  // namespace mha

@@ -23,7 +23,7 @@ ModelConfig config(ConfigReader& read) {
     c.max_positions = read.size("max_positions", {"max_position_embeddings"});
   } else if (position == "absolute") {
     if (!c.pad_token_id) read.fail("pad_token_id", "a token id", "none");
-    read_padded_positions(read, c, *c.pad_token_id, read.file() + ": pad_token_id");
+    read_padded_positions(read, c, *c.pad_token_id, read.file() + ": pad_token_id + 1");
   } else {
     read.fail("position_embedding_type", "rotary or absolute", "\"" + position + "\"");
   }

@@ -12,7 +12,7 @@ ModelConfig config(ConfigReader& read) {
     c.pad_token_id = 1;
     read.note("pad_token_id", "1", "assumed: no pad_token_id in " + read.file());
   }
-  read_padded_positions(read, c, *c.pad_token_id, read.file() + ": pad_token_id");
+  read_padded_positions(read, c, *c.pad_token_id, read.file() + ": pad_token_id + 1");
   read.only_text("position_embedding_type", "absolute");
   return c;
 }
