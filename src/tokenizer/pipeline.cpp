@@ -388,6 +388,8 @@ class Pipeline final : public Tokenizer {
     const std::string_view bytes = text.text.text();
     text.words.assign(1, {0, static_cast<std::uint32_t>(bytes.size())});
     if (parts_.pre_tokenizer) parts_.pre_tokenizer->pre_tokenize(text);
+    release_large(text.next_words);
+    release_large(text.matches);
     const std::string_view normalized = text.text.text();
     const std::span<const Span> words = text.words;
     for (std::size_t first = 0; first < words.size(); first += kWordsAtOnce) {
@@ -405,8 +407,6 @@ class Pipeline final : public Tokenizer {
     }
     release_large(memory.pieces);
     release_large(text.words);
-    release_large(text.next_words);
-    release_large(text.matches);
   }
 
   // Unigram's unknown tokens have the text that they stand for, not the unknown piece's (trap 16).

@@ -16,7 +16,8 @@
 namespace mha::tokenizer {
 
 /// Bounded memory of how short words were cut, for one thread and one model: the same word need not be worked out again.
-/// Two slots a bucket, the older is given up first. Words that do not fit an entry are not kept.
+/// Two slots a bucket; one that was not asked for since the last change of the bucket is given up first. Words that do not
+/// fit an entry are not kept.
 class WordCache {
  public:
   static constexpr std::size_t kMaxBytes = 24;
@@ -29,6 +30,7 @@ class WordCache {
     std::uint8_t ends[kMaxPieces];  ///< end of each piece, in bytes of the word
     std::uint8_t size;              ///< bytes of the word; 0: the entry is free
     std::uint8_t pieces;
+    std::uint8_t used;  ///< 1: asked for again
   };
   static_assert(sizeof(Entry) == 64);
 
@@ -65,7 +67,8 @@ class WordCache {
       const Key key = keys[index % kAhead];
       if (index + kAhead < words.size()) look_ahead(index + kAhead);
       const std::uint32_t word_begin = words[index].begin;
-      if (const Entry* entry = key.size > 0 ? find(key) : nullptr) {
+      if (Entry* entry = key.size > 0 ? find(key) : nullptr) {
+        if (entry->used == 0) entry->used = 1;
         std::uint32_t begin = word_begin;
         for (std::size_t i = 0; i < entry->pieces; ++i) {
           const std::uint32_t end = word_begin + entry->ends[i];
@@ -124,20 +127,24 @@ class WordCache {
     return key;
   }
 
-  const Entry* find(const Key& key) const {
-    const Entry& first = entries_[key.bucket];
+  Entry* find(const Key& key) {
+    Entry& first = entries_[key.bucket];
     if (matches(first, key)) return &first;
-    const Entry& second = entries_[key.bucket + 1];
+    Entry& second = entries_[key.bucket + 1];
     return matches(second, key) ? &second : nullptr;
   }
 
   /// The entry to fill in for a word that `find` did not find.
   Entry& insert(const Key& key) {
     Entry& first = entries_[key.bucket];
-    if (first.size != 0) entries_[key.bucket + 1] = first;
-    std::memcpy(first.word, key.word, sizeof(key.word));
-    first.size = key.size;
-    return first;
+    Entry& second = entries_[key.bucket + 1];
+    const bool keep_first = first.size != 0 && (first.used != 0 || second.size == 0);
+    Entry& chosen = keep_first ? second : first;
+    if (keep_first && second.used != 0) first.used = 0;
+    std::memcpy(chosen.word, key.word, sizeof(key.word));
+    chosen.size = key.size;
+    chosen.used = 0;
+    return chosen;
   }
 
   struct Free {

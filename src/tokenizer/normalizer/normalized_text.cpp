@@ -11,6 +11,7 @@ namespace {
 // No normalizer in use makes more than eighteen characters of one.
 constexpr std::size_t kMaxGrowth = 256;
 constexpr std::size_t kMaxBytes = std::size_t{1} << 31;
+constexpr std::size_t kKeptBytes = std::size_t{1} << 22;  // of a buffer that is kept for the next rewrite
 
 std::uint32_t length_of(std::string_view text, std::uint32_t position) {
   const auto lead = static_cast<unsigned char>(text[position]);
@@ -101,6 +102,10 @@ void NormalizedText::end_rewrite() {
   view_ = text_;
   runs_.swap(next_runs_);
   cursor_ = 0;
+  if (next_.capacity() > kKeptBytes) {  // the old text of a long one
+    std::string().swap(next_);
+    std::vector<Run>().swap(next_runs_);
+  }
   one_to_one_ = runs_.size() == 1 && runs_.front().is_kept();
   if (one_to_one_) base_ = runs_.front().begin;
 }
