@@ -4,23 +4,17 @@
 #include <cmath>
 
 #include "mha/analysis/head_statistics.hpp"
+#include "mha/ops/vector.hpp"
 
 namespace mha {
 namespace {
 
 VectorDifference difference(const float* a, const float* b, std::size_t size) {
-  double dot = 0, a_square = 0, b_square = 0;
   VectorDifference result;
   for (std::size_t i = 0; i < size; ++i) {
-    const auto x = static_cast<double>(a[i]);
-    const auto y = static_cast<double>(b[i]);
-    dot += x * y;
-    a_square += x * x;
-    b_square += y * y;
-    result.max_abs = std::max(result.max_abs, std::fabs(x - y));
+    result.max_abs = std::max(result.max_abs, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
   }
-  if (result.max_abs == 0) return result;
-  result.cosine = a_square > 0 && b_square > 0 ? dot / std::sqrt(a_square * b_square) : 0;
+  if (result.max_abs > 0) result.cosine = cosine({a, size}, {b, size});
   return result;
 }
 

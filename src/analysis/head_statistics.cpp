@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "mha/core/error.hpp"
+#include "mha/ops/vector.hpp"
 
 namespace mha {
 
@@ -22,22 +23,19 @@ void HeadStatisticsSum::add(const AttentionMaps& maps, bool hide_specials) {
   if (sums_.size() != heads) throw_internal("head statistics: inputs with different numbers of heads");
 
   const std::size_t tokens = maps.tokens();
+  std::vector<float> special(tokens);
+  for (std::size_t k = 0; k < tokens; ++k) special[k] = maps.labels[k].special ? 1.0F : 0.0F;
+  std::vector<float> distances(2 * tokens);  // |i − tokens|: a query's distances to its keys begin at tokens − query
+  for (std::size_t k = 0; k < distances.size(); ++k) distances[k] = static_cast<float>(k > tokens ? k - tokens : tokens - k);
   for (std::size_t i = 0; i < heads; ++i) {
     Sums& sums = sums_[i];
     const float* map = maps.weights.data() + i * tokens * tokens;
     for (std::size_t q = 0; q < tokens; ++q) {
       if (hide_specials && maps.labels[q].special) continue;
       const float* row = map + q * tokens;
-      double entropy = 0, special = 0, distance = 0;
-      for (std::size_t k = 0; k < tokens; ++k) {
-        const auto weight = static_cast<double>(row[k]);
-        if (weight > 0) entropy -= weight * std::log2(weight);
-        if (maps.labels[k].special) special += weight;
-        distance += weight * static_cast<double>(k > q ? k - q : q - k);
-      }
-      sums.entropy += entropy;
-      sums.special += special;
-      sums.distance += distance;
+      sums.entropy += static_cast<double>(entropy(row, tokens));
+      sums.special += static_cast<double>(dot(row, special.data(), tokens));
+      sums.distance += static_cast<double>(dot(row, distances.data() + tokens - q, tokens));
       sums.self += static_cast<double>(row[q]);
       sums.first += static_cast<double>(row[0]);
       if (q > 0) {

@@ -64,17 +64,4 @@ double spearman(std::span<const double> a, std::span<const double> b) {
   return squares > 0 ? product / std::sqrt(squares) : 0;
 }
 
-float cosine(std::span<const float> a, std::span<const float> b) {
-  double dot = 0;
-  double squares_a = 0;
-  double squares_b = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    dot += double{a[i]} * double{b[i]};
-    squares_a += double{a[i]} * double{a[i]};
-    squares_b += double{b[i]} * double{b[i]};
-  }
-  const double norms = std::sqrt(squares_a) * std::sqrt(squares_b);
-  return norms > 0 ? static_cast<float>(dot / norms) : 0.0F;
-}
-
 }  // namespace mha::cli

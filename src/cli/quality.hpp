@@ -20,7 +20,4 @@ std::vector<RatedPair> read_rated_pairs(const std::string& file);
 /// Spearman's rank correlation, ties with their mean rank; 0 where one side is constant.
 double spearman(std::span<const double> a, std::span<const double> b);
 
-/// Cosine of two vectors of one width; 0 where one is zero: it points nowhere.
-float cosine(std::span<const float> a, std::span<const float> b);
-
 }  // namespace mha::cli

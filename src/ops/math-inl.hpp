@@ -52,6 +52,24 @@ HWY_INLINE V Exp(D d, V x) {
   return IfThenZeroElse(Lt(x, Set(d, -87.33654F)), ExpInRange(d, x));
 }
 
+/// log2 x of a normal x > 0, within 2^-25 + 2^-23·|log2 x|; −127 of 0. x = m·2^n with √½ ≤ m < √2, and ln m = 2·artanh(s) for
+/// s = (m − 1)/(m + 1), |s| < 0.172, by its series up to s⁹.
+HWY_INLINE V32 Log2(F32 d, V32 x) {
+  const hn::RebindToSigned<F32> di;
+  const auto bits = hn::BitCast(di, x);
+  const auto n = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3F3504F3)));
+  const V32 m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(n)));
+  const V32 one = hn::Set(d, 1.0F);
+  const V32 s = hn::Div(hn::Sub(m, one), hn::Add(m, one));
+  const V32 z = hn::Mul(s, s);
+  V32 q = hn::Set(d, 0.3205989F);
+  q = hn::MulAdd(q, z, hn::Set(d, 0.4121986F));
+  q = hn::MulAdd(q, z, hn::Set(d, 0.5770780F));
+  q = hn::MulAdd(q, z, hn::Set(d, 0.9617967F));
+  q = hn::MulAdd(q, z, hn::Set(d, 2.8853901F));
+  return hn::MulAdd(q, s, hn::ConvertTo(d, n));
+}
+
 /// e^x within 2^-13 for x ≤ 0, never below e^−80: for results that are rounded to eight bits.
 template <class D, class V>
 HWY_INLINE V CoarseExp(D d, V x) {

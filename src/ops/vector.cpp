@@ -59,6 +59,14 @@ float SquaredDistance(const float* x, const float* y, std::size_t count) {
   });
 }
 
+float Entropy(const float* x, std::size_t count) {
+  const F32 d;
+  return -SumOver(d, count, [&](auto load, std::size_t i) {
+    const V32 share = load(x + i);
+    return hn::Mul(share, Log2(d, share));
+  });
+}
+
 bool AllFinite(const float* x, std::size_t count) {
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
@@ -85,6 +93,7 @@ HWY_EXPORT(Dot);
 HWY_EXPORT(Sum);
 HWY_EXPORT(Manhattan);
 HWY_EXPORT(SquaredDistance);
+HWY_EXPORT(Entropy);
 HWY_EXPORT(AllFinite);
 
 void add(const float* x, float* y, std::size_t count) { HWY_DYNAMIC_DISPATCH(AddInto)(x, y, count); }
@@ -94,6 +103,7 @@ void add_scaled(float factor, const float* x, float* y, std::size_t count) {
 void scale(float factor, float* x, std::size_t count) { HWY_DYNAMIC_DISPATCH(Scale)(factor, x, count); }
 float dot(const float* x, const float* y, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Dot)(x, y, count); }
 float sum(const float* x, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Sum)(x, count); }
+float entropy(const float* x, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Entropy)(x, count); }
 bool all_finite(const float* x, std::size_t count) { return HWY_DYNAMIC_DISPATCH(AllFinite)(x, count); }
 float manhattan_distance(const float* x, const float* y, std::size_t count) {
   return HWY_DYNAMIC_DISPATCH(Manhattan)(x, y, count);
@@ -102,9 +112,17 @@ float euclidean_distance(const float* x, const float* y, std::size_t count) {
   return std::sqrt(HWY_DYNAMIC_DISPATCH(SquaredDistance)(x, y, count));
 }
 
-float cosine(const float* x, const float* y, std::size_t count) {
-  const float lengths = std::sqrt(dot(x, x, count)) * std::sqrt(dot(y, y, count));
-  return lengths > 0.0F ? dot(x, y, count) / lengths : 0.0F;
+double cosine(std::span<const float> x, std::span<const float> y) {
+  double product = 0, squares_x = 0, squares_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double a = x[i];
+    const double b = y[i];
+    product += a * b;
+    squares_x += a * a;
+    squares_y += b * b;
+  }
+  const double lengths = std::sqrt(squares_x) * std::sqrt(squares_y);
+  return lengths > 0 ? product / lengths : 0;
 }
 
 void normalize_l2(float* x, std::size_t count) {

@@ -7,7 +7,6 @@
 #include "mha/core/json_text.hpp"
 #include "mha/core/numbers.hpp"
 #include "mha/output/terminal_text.hpp"
-#include "output/delimited.hpp"
 #include "output/explanation_steps.hpp"
 #include "output/json_values.hpp"
 #include "output/text_table.hpp"
@@ -125,12 +124,12 @@ std::string answer_members(const std::vector<Answer>& answers, std::optional<int
   return out;
 }
 
-std::string answer_rows(const Answer& answer, std::optional<int> digits) {
+std::string answer_rows(const Answer& answer, const Dialect& dialect, std::optional<int> digits) {
   std::string out;
   const auto row = [&](std::size_t size, auto&& cell) {
     for (std::size_t i = 0; i < size; ++i) {
-      if (i > 0) out += ',';
-      append_csv_field(out, cell(i));
+      if (i > 0) out += dialect.separator;
+      dialect.append_field(out, cell(i));
     }
     out += '\n';
   };
@@ -161,6 +160,9 @@ void append_rows(std::string& out, const std::vector<std::string>& columns,
     table.add(std::move(cells));
   }
   table.append_to(out, width);
+  std::string hidden;
+  for (const std::string& title : table.hidden(width)) hidden += (hidden.empty() ? "" : ", ") + title;
+  if (!hidden.empty()) out += fit("not shown at this width: " + hidden, width) + "\n";
 }
 
 void append_answer(std::string& out, const Answer& answer, std::size_t columns, std::optional<int> digits) {

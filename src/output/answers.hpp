@@ -9,6 +9,7 @@
 #include "mha/analysis/head_statistics.hpp"
 #include "mha/analysis/questions.hpp"
 #include "mha/output/results.hpp"
+#include "output/delimited.hpp"
 
 namespace mha {
 
@@ -41,13 +42,13 @@ void append_row_members(std::string& out, const std::vector<std::string>& column
 /// `"find":[{…},…],"edges":[…]`: members of a record.
 std::string answer_members(const std::vector<Answer>& answers, std::optional<int> digits);
 
-/// CSV with a header row.
-std::string answer_rows(const Answer& answer, std::optional<int> digits);
+/// A header row, then the rows.
+std::string answer_rows(const Answer& answer, const Dialect& dialect, std::optional<int> digits);
 
 /// A table for people.
 void append_answer(std::string& out, const Answer& answer, std::size_t columns, std::optional<int> digits);
 
-/// A table of rows for people, under no title.
+/// A table of rows for people, under no title; a last line names the columns for which there is no room.
 void append_rows(std::string& out, const std::vector<std::string>& columns,
                  const std::vector<std::vector<AnswerCell>>& rows, std::size_t width, std::optional<int> digits);
 

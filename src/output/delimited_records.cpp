@@ -15,36 +15,6 @@
 namespace mha {
 namespace {
 
-/// How fields are kept apart: RFC 4180 quoting, or the backslash escapes of TSV.
-struct Dialect {
-  char separator;
-  void (*append_field)(std::string& out, std::string_view field);
-};
-
-void append_backslashed(std::string& out, std::string_view field) {
-  for (const char c : field) {
-    switch (c) {
-      case '\t':
-        out += "\\t";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      default:
-        out += c;
-    }
-  }
-}
-
-constexpr Dialect kCsv{',', append_csv_field};
-constexpr Dialect kTsv{'\t', append_backslashed};
-
 /// One row under construction.
 class Row {
  public:

@@ -61,9 +61,9 @@ std::string explanation_json(const Explanation& explanation, const ExplanationOp
   writer.member("tokens", tokens);
   writer.member("input_ids", explanation.input_ids);
   writer.member("layer", explanation.layer);
-  writer.member("d_model", explanation.d_model);
-  writer.member("n_heads", explanation.n_heads);
-  writer.member("d_head", explanation.d_head);
+  writer.member("d_model", explanation.config.d_model);
+  writer.member("n_heads", explanation.config.n_heads);
+  writer.member("d_head", explanation.config.d_head);
 
   bool heads_written = false;
   for (const Stage& stage : explanation.stages) {
@@ -78,7 +78,7 @@ std::string explanation_json(const Explanation& explanation, const ExplanationOp
     for (const std::size_t head : explanation.heads) {
       writer.out += writer.out.back() == '[' ? "{" : ",{";
       writer.member("head", head);
-      writer.member("columns", {head * explanation.d_head, (head + 1) * explanation.d_head});
+      writer.member("columns", {head * explanation.config.d_head, (head + 1) * explanation.config.d_head});
       for (const Stage& step : explanation.stages) {
         if (step.heads == 0) continue;
         writer.matrix(step.name, explanation.of_head(step, head), step.rows, step.cols);

@@ -24,11 +24,29 @@ std::string shape(std::size_t rows, std::size_t columns) { return "(" + number(r
 
 std::string percent(double share) { return number(static_cast<std::size_t>(std::lround(share * 100))) + " %"; }
 
-double norm_of(const float* row, std::size_t columns) {
+std::string_view activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::none: return "";
+    case Activation::relu: return "relu";
+    case Activation::gelu: return "gelu";
+    case Activation::gelu_tanh: return "gelu_tanh";
+    case Activation::quick_gelu: return "quick_gelu";
+    case Activation::silu: return "silu";
+    case Activation::tanh: return "tanh";
+    case Activation::relu_squared: return "relu²";
+  }
+  return "";
+}
+
+}  // namespace
+
+double length_of(const float* row, std::size_t columns) {
   double sum = 0;
   for (std::size_t i = 0; i < columns; ++i) sum += static_cast<double>(row[i]) * static_cast<double>(row[i]);
   return std::sqrt(sum);
 }
+
+namespace {
 
 class Story {
  public:
@@ -52,7 +70,7 @@ class Story {
 
   void show(ExplanationStep& step, std::string_view name, const std::string& caption) const {
     if (const Stage* s = stage(name); s != nullptr && s->heads == 0) {
-      step.matrices.push_back({caption + ": " + shape(s->rows, s->cols), s->values.data(), s->rows, s->cols, false});
+      step.matrices.push_back({caption + ": " + shape(s->rows, s->cols), s->values.data(), s->rows, s->cols, false, name, {}, {}});
     }
   }
 
@@ -60,39 +78,39 @@ class Story {
     const Stage* s = stage(name);
     if (s == nullptr) return;
     for (const std::size_t head : shown_heads()) {
-      step.matrices.push_back({"head " + number(head) + ": " + what + ": " + shape(s->rows, s->cols),
-                               e_.of_head(*s, head), s->rows, s->cols, keys});
+      step.head_matrices.push_back({"head " + number(head) + ": " + what + ": " + shape(s->rows, s->cols),
+                                    e_.of_head(*s, head), s->rows, s->cols, keys, name, what, {}});
     }
   }
 
-  // With many heads the matrices of two stand for all; the findings name every head.
   std::vector<std::size_t> shown_heads() const {
     std::vector<std::size_t> heads = e_.heads;
-    if (heads.size() > 2) heads.resize(2);
+    if (heads.size() > kShownHeads) heads.resize(kShownHeads);
     return heads;
   }
 
-  void mention_hidden_heads(ExplanationStep& step) const {
-    if (e_.heads.size() > shown_heads().size()) {
-      step.sentences.push_back("Two of the " + number(e_.heads.size()) +
-                               " heads are shown; --head chooses others, --format json has all.");
-    }
+  std::string norm_name() const { return e_.config.norm->kind == NormKind::rms_norm ? "RMSNorm" : "LayerNorm"; }
+  std::string norm_text() const {
+    const bool shifts = e_.config.norm_bias && e_.config.norm->kind == NormKind::layer_norm;
+    return norm_name() + " (" + (shifts ? "times γ, plus β" : "times γ") + ")";
   }
 
   void biography() {
     ExplanationStep step;
+    step.name = "input";
     step.heading = "Step 1  The input: embedding plus position";
     step.analogy = "Your biography: what each word is, and where it stands.";
-    step.sentences.push_back("The text is " + number(tokens_) + " tokens. Each becomes a vector of d_model = " + number(e_.d_model) +
-                             " numbers, so X is " + shape(tokens_, e_.d_model) + ".");
+    step.sentences.push_back("The text is " + number(tokens_) + " tokens. Each becomes a vector of d_model = " + number(e_.config.d_model) +
+                             " numbers, so X is " + shape(tokens_, e_.config.d_model) + ".");
     if (e_.layer > 0) {
       step.sentences.push_back("Layer " + number(e_.layer) + " reads what layer " + number(e_.layer - 1) +
                                " wrote: X is hidden_states[" + number(e_.layer) + "].");
     }
     if (e_.layer == 0) {
       show(step, "word_embedding", "embedding");
-      show(step, "position_encoding", e_.sinusoidal ? "position encoding, sines and cosines" : "position embeddings");
+      show(step, "position_encoding", e_.config.position.sinusoidal != PositionConfig::Sinusoidal::none ? "position encoding, sines and cosines" : "position embeddings");
       show(step, "token_type", "token type embeddings");
+      if (e_.config.embedding_norm && e_.config.norm) step.sentences.push_back("X is their sum after " + norm_text() + ".");
     }
     show(step, "X", "X");
     steps_.push_back(std::move(step));
@@ -100,6 +118,7 @@ class Story {
 
   void perspectives() {
     ExplanationStep step;
+    step.name = "heads";
     step.heading = "Step 2  The heads: Q, K and V";
     step.analogy = "Each head reads the biography through its own lens: Q is its question, K the description, V the content.";
     const std::string input = stage("norm1") != nullptr ? "norm1(X)" : "X";
@@ -107,10 +126,16 @@ class Story {
       step.sentences.push_back("This is a pre-norm model: Q, K and V are made from norm1(X), X after its normalisation.");
       show(step, "norm1", "norm1(X)");
     }
-    step.sentences.push_back("d_model " + number(e_.d_model) + " is read by " + number(e_.n_heads) + " heads of d_head " + number(e_.d_head) +
-                             ": Q = " + input + "·Wq, K = " + input + "·Wk and V = " + input + "·Wv are " +
-                             shape(tokens_, e_.d_head) + " a head.");
-    mention_hidden_heads(step);
+    const bool bias = e_.config.attention_bias;
+    step.sentences.push_back("d_model " + number(e_.config.d_model) + " is read by " + number(e_.config.n_heads) + " heads of d_head " + number(e_.config.d_head) +
+                             ": Q = " + input + "·Wq" + (bias ? " + bq" : "") + ", K = " + input + "·Wk" + (bias ? " + bk" : "") + " and V = " +
+                             input + "·Wv" + (bias ? " + bv" : "") + " are " + shape(tokens_, e_.config.d_head) + " a head.");
+    if (e_.config.n_kv_heads < e_.config.n_heads) {
+      step.sentences.push_back("Its " + number(e_.config.n_heads) + " heads share " + number(e_.config.n_kv_heads) + " of K and V.");
+    }
+    if (e_.config.position.rotary != PositionConfig::Rotary::none) {
+      step.sentences.push_back("Q and K are shown after their rotation by the token's position.");
+    }
     show_heads(step, "Q", "Q", false);
     show_heads(step, "K", "K", false);
     show_heads(step, "V", "V", false);
@@ -119,18 +144,23 @@ class Story {
 
   void scores() {
     ExplanationStep step;
+    step.name = "scores";
     step.heading = "Step 3  Who listens to whom: scores and softmax";
     step.analogy = "Every question is held against every description; the softmax turns the matches into shares of attention.";
-    const std::string root = decimal(std::sqrt(static_cast<double>(e_.d_head)), 3);
+    const PositionConfig& position = e_.config.position;
+    const bool scaled = e_.config.scale_scores;
+    const std::size_t square = e_.config.d_head * e_.config.score_parts;
+    const std::string root = decimal(std::sqrt(static_cast<double>(square)), 3);
+    const bool biased = position.relative_bias || position.alibi || position.disentangled;
     step.sentences.push_back("Scores = Q·Kᵀ are " + shape(tokens_, tokens_) +
-                             (e_.scaled ? ", divided by √" + number(e_.d_head) + " = " + root : ", not divided in this family") +
-                             "; the softmax of each row sums to 1.");
-    mention_hidden_heads(step);
+                             (scaled ? ", divided by √" + number(square) + " = " + root : ", not divided in this family") +
+                             (biased ? ", plus what the distance of the tokens adds" : "") + "; the softmax of each row sums to 1.");
     show_heads(step, "scores", "scores = Q·Kᵀ", true);
-    show_heads(step, "scaled", e_.scaled ? "scaled = scores / " + root : "what enters the softmax", true);
+    show_heads(step, "scaled", (scaled ? "scaled = scores / " + root : std::string("what enters the softmax")) + (scaled && biased ? " + distances" : ""), true);
     show_heads(step, "probabilities", "probabilities = softmax by row", true);
     if (const Stage* s = stage("probabilities"); s != nullptr && token_ < tokens_) {
-      step.findings_title = "Whom " + name_ + " listens to:";
+      step.title_before = "Whom ";
+      step.title_after = " listens to:";
       for (const std::size_t head : e_.heads) {
         const float* row = s->values.data() + (head * tokens_ + token_) * tokens_;
         step.findings.push_back("head " + number(head) + ": " + name_ + " → " + listened(row));
@@ -154,10 +184,10 @@ class Story {
 
   void contextual_vectors() {
     ExplanationStep step;
+    step.name = "context";
     step.heading = "Step 4  The contextual vectors: Z";
     step.analogy = "What is heard, in the shares of step 3: a word in the context of the words it listened to.";
-    step.sentences.push_back("Z = probabilities·V is " + shape(tokens_, e_.d_head) + " a head.");
-    mention_hidden_heads(step);
+    step.sentences.push_back("Z = probabilities·V is " + shape(tokens_, e_.config.d_head) + " a head.");
     show_heads(step, "Z", "Z = probabilities·V", false);
     if (const Stage* s = stage("probabilities"); s != nullptr && token_ < tokens_) {
       for (const std::size_t head : e_.heads) {
@@ -172,20 +202,27 @@ class Story {
 
   void all_perspectives() {
     ExplanationStep step;
+    step.name = "output";
     step.heading = "Step 5  All perspectives: concat and Wo";
     step.analogy = "The reports lie side by side on the table; Wo is the chief who reads them all and decides.";
-    const std::size_t width = e_.n_heads * e_.d_head;
-    step.sentences.push_back("The Z of " + number(e_.n_heads) + " heads side by side are the concat " + shape(tokens_, width) + ", " +
-                             number(e_.n_heads) + " × " + number(e_.d_head) + " = " + number(width) + "; times Wo it is " +
-                             shape(tokens_, e_.d_model) + " again.");
+    const std::size_t width = e_.config.n_heads * e_.config.d_head;
+    step.sentences.push_back("The Z of " + number(e_.config.n_heads) + " heads side by side are the concat " + shape(tokens_, width) + ", " +
+                             number(e_.config.n_heads) + " × " + number(e_.config.d_head) + " = " + number(width) + "; times Wo" +
+                             (e_.output_bias.empty() ? "" : ", plus its bias bo,") + " it is " + shape(tokens_, e_.config.d_model) + " again.");
     show(step, "concat", "concat");
-    show(step, "attention_output", "attention output = concat·Wo + bias");
+    if (!e_.output_bias.empty()) {
+      step.matrices.push_back({"bo, added to every token: " + shape(1, e_.config.d_model), e_.output_bias.data(), 1, e_.config.d_model,
+                               false, {}, {}, "bo"});
+    }
+    show(step, "attention_output", e_.output_bias.empty() ? "attention output = concat·Wo" : "attention output = concat·Wo + bo");
     if (const Stage* s = stage("output_share"); s != nullptr && token_ < tokens_) {
-      step.findings_title = "Z_h·Wo_h is a head's share of the output; all shares and Wo's bias add up to it. Their lengths for " + name_ + ":";
+      step.title_before = std::string("Z_h·Wo_h is a head's share of the output; all shares") + (e_.output_bias.empty() ? "" : " and bo") +
+                          " add up to it. Their lengths for ";
+      step.title_after = ":";
       for (const std::size_t head : e_.heads) {
         const float* row = s->values.data() + (head * s->rows + token_) * s->cols;
-        step.findings.push_back("head " + number(head) + ": columns " + number(head * e_.d_head) + " to " +
-                                number((head + 1) * e_.d_head - 1) + ", share of length " + decimal(norm_of(row, s->cols), 3));
+        step.findings.push_back("head " + number(head) + ": columns " + number(head * e_.config.d_head) + " to " +
+                                number((head + 1) * e_.config.d_head - 1) + ", share of length " + decimal(length_of(row, s->cols), 3));
       }
     }
     steps_.push_back(std::move(step));
@@ -197,22 +234,39 @@ class Story {
       std::string_view caption;
     };
     static constexpr Row kRows[] = {
-        {"residual1", "X + attention output"},
-        {"attention_norm", "after the attention's normalisation"},
-        {"norm2", "norm2, what enters the feed-forward"},
+        {"residual1", "residual1 = X + attention output"},
+        {"attention_norm", "attention_norm, after the normalisation"},
+        {"norm2", "norm2, after the normalisation"},
         {"feed_forward_input", "feed-forward input"},
         {"feed_forward_hidden", "feed-forward hidden, after its activation"},
         {"feed_forward_output", "feed-forward output"},
-        {"residual2", "with the residual"},
+        {"residual2", "residual2 = residual + feed-forward output"},
         {"block_output", "block output, what the next layer reads"},
     };
     ExplanationStep step;
+    step.name = "block";
     step.heading = "After attention  The rest of the block";
     step.analogy = "The contextual CV is laid on top of the biography and polished.";
     for (const Row& row : kRows) show(step, row.stage, std::string(row.caption));
     const bool only_output = step.matrices.size() == 1 && stage("block_output") != nullptr;
     if (step.matrices.empty() || (only_output && stage("residual1") == nullptr)) return;
-    step.sentences.push_back("Residual connections, normalisation and the feed-forward network complete layer " + number(e_.layer) + ".");
+    const ModelConfig& c = e_.config;
+    const bool pre = c.norm && c.norm->order == NormOrder::pre;
+    if (stage("residual1") != nullptr) {
+      step.sentences.push_back("A residual connection adds the layer's input to the attention output: residual1 = X + attention output.");
+    }
+    if (stage("attention_norm") != nullptr) step.sentences.push_back(norm_text() + " of each row gives attention_norm.");
+    if (stage("norm2") != nullptr) step.sentences.push_back(norm_text() + " of each row gives norm2, which the feed-forward network reads.");
+    if (const Stage* hidden = stage("feed_forward_hidden"); hidden != nullptr) {
+      const std::string first = std::string("·W1") + (c.feed_forward_bias ? " + b1" : "");
+      const std::string activated = std::string(activation_name(c.activation)) + "(input" + first + ")";
+      step.sentences.push_back("The feed-forward network widens each token to " + number(hidden->cols) + " and back: hidden = " + activated +
+                               (c.gated() ? " times its gate" : "") + ", output = hidden·W2" + (c.feed_forward_output_bias ? " + b2" : "") + ".");
+      if (c.residual) {
+        step.sentences.push_back(std::string("A second residual connection adds what stood before it") +
+                                 (c.norm && !pre ? ", and " + norm_text() + " of each row gives the block's output." : "."));
+      }
+    }
     steps_.push_back(std::move(step));
   }
 
@@ -228,6 +282,10 @@ class Story {
 std::string display_name(const MapLabel& label) {
   const std::string text = escape_controls(label.text.empty() ? label.piece : label.text);
   return text.find_first_not_of(' ') == std::string::npos ? "␠" : text;
+}
+
+std::string row_name(const Explanation& explanation, const ShownMatrix& matrix, std::size_t row) {
+  return matrix.row_name.empty() ? display_name(explanation.labels[row]) : matrix.row_name;
 }
 
 std::vector<ExplanationStep> explanation_steps(const Explanation& explanation, std::size_t token) {

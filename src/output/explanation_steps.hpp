@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,17 +16,32 @@ struct ShownMatrix {
   std::size_t rows = 0;
   std::size_t columns = 0;
   bool keys = false;             ///< columns are tokens
+  std::string_view stage;        ///< Stage::name
+  std::string what;              ///< of a head's matrix: the caption without head and shape
+  std::string row_name;          ///< of a single row that is no token
 };
 
 /// One step of the story: heading, sentences, matrices and closing lines, the same for table and page.
 struct ExplanationStep {
+  std::string_view name;               ///< input, heads, scores, context, output or block
   std::string heading;
   std::string analogy;                 ///< the step in the picture of the biography and the CV
   std::vector<std::string> sentences;
   std::vector<ShownMatrix> matrices;
-  std::string findings_title;
+  std::vector<ShownMatrix> head_matrices;  ///< stage by stage, of the heads that are shown where not all can be
+  std::string title_before;            ///< of the findings, up to the name of the token
+  std::string title_after;             ///< and from it on
   std::vector<std::string> findings;   ///< what this input's numbers say, one a line
 };
+
+/// With many heads the matrices of the first two stand for all.
+inline constexpr std::size_t kShownHeads = 2;
+
+/// What stands before a row of a matrix.
+std::string row_name(const Explanation& explanation, const ShownMatrix& matrix, std::size_t row);
+
+/// Euclidean length of a row.
+double length_of(const float* row, std::size_t columns);
 
 /// How a token is named in sentences.
 std::string display_name(const MapLabel& label);

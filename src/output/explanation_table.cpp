@@ -65,8 +65,13 @@ class Table {
       out_ += "\n" + bold(fit(step.heading, options_.columns)) + "\n";
       out_ += wrapped(step.analogy, options_.columns, 2);
       for (const std::string& sentence : step.sentences) out_ += wrapped(sentence, options_.columns, 2);
+      if (!step.head_matrices.empty() && e_.heads.size() > kShownHeads) {
+        out_ += wrapped("Two of the " + std::to_string(e_.heads.size()) +
+                        " heads are shown; --head chooses others, --format html and json have all.", options_.columns, 2);
+      }
       for (const ShownMatrix& matrix : step.matrices) corner(matrix);
-      if (!step.findings.empty()) out_ += "\n" + wrapped(step.findings_title, options_.columns, 2);
+      for (const ShownMatrix& matrix : step.head_matrices) corner(matrix);
+      if (!step.findings.empty()) out_ += "\n" + wrapped(step.title_after.empty() ? "" : step.title_before + display_name(e_.labels[token]) + step.title_after, options_.columns, 2);
       for (const std::string& finding : step.findings) out_ += wrapped(finding, options_.columns, 2);
     }
     return out_;
@@ -91,7 +96,7 @@ class Table {
     out_ += all ? "\n" : "  …\n";
     const std::size_t rows = std::min(matrix.rows, matrix.keys ? kKeyRows : kRows);
     for (std::size_t r = 0; r < rows; ++r) {
-      out_ += "  " + pad_left(display_name(e_.labels[r]), label_columns_) + " ";
+      out_ += "  " + pad_left(row_name(e_, matrix, r), label_columns_) + " ";
       for (std::size_t c = 0; c < columns; ++c) out_ += number_cell(matrix.values[r * matrix.columns + c]);
       out_ += all ? "\n" : "  …\n";
     }

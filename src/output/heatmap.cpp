@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -18,13 +19,22 @@ constexpr std::string_view kReset = "\x1b[0m";
 
 std::string number(std::size_t n) { return std::to_string(n); }
 
-std::string color_code(Rgb c, ColorDepth depth, bool background) {
-  const std::string ground = background ? "48" : "38";
+// The scale in the 6×6×6 cube of xterm's 256 colours: nearest hues whose lightness still rises from step to step.
+struct CubeStep {
+  int code;
+  bool dark_text;
+};
+constexpr CubeStep kCubeScale[] = {{53, false}, {54, false}, {24, false}, {31, false}, {37, true}, {42, true}, {77, true}, {149, true}, {226, true}};
+
+std::string ground_code(float weight, ColorDepth depth, bool with_text) {
+  const double position = scale_position(weight);
   if (depth == ColorDepth::truecolor) {
-    return "\x1b[" + ground + ";2;" + number(c.red) + ";" + number(c.green) + ";" + number(c.blue) + "m";
+    const Rgb c = scale_color(position);
+    return "\x1b[48;2;" + number(c.red) + ";" + number(c.green) + ";" + number(c.blue) + "m" +
+           (!with_text ? "" : dark_text_on(c) ? "\x1b[38;2;0;0;0m" : "\x1b[38;2;255;255;255m");
   }
-  const auto level = [](std::uint8_t v) { return v < 48 ? 0U : v < 115 ? 1U : (v - 35U) / 40U; };
-  return "\x1b[" + ground + ";5;" + number(16 + 36 * level(c.red) + 6 * level(c.green) + level(c.blue)) + "m";
+  const CubeStep& step = kCubeScale[static_cast<std::size_t>(std::lround(position * static_cast<double>(std::size(kCubeScale) - 1)))];
+  return "\x1b[48;5;" + std::to_string(step.code) + "m" + (!with_text ? "" : step.dark_text ? "\x1b[38;5;16m" : "\x1b[38;5;231m");
 }
 
 // Five shades of character, for terminals without enough colours.
@@ -37,21 +47,17 @@ std::string_view shade(float weight) {
 // One cell of `columns` columns; `text` is printed in it where given.
 std::string cell(float weight, std::size_t columns, std::string_view text, ColorDepth depth) {
   if (depth == ColorDepth::truecolor || depth == ColorDepth::ansi256) {
-    const Rgb color = scale_color(scale_position(weight));
-    const Rgb ink = dark_text_on(color) ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
-    std::string out = color_code(color, depth, true);
-    if (!text.empty()) out += color_code(ink, depth, false);
-    return out + pad_left(text, columns);
+    return ground_code(weight, depth, !text.empty()) + pad_left(text, columns);
   }
   const std::string_view block = shade(weight);
   std::string out;
   if (depth == ColorDepth::ansi16) {
-    static constexpr std::string_view kInks[] = {"\x1b[34m", "\x1b[34m", "\x1b[36m", "\x1b[32m", "\x1b[93m"};
+    static constexpr std::string_view kInks[] = {"\x1b[94m", "\x1b[94m", "\x1b[36m", "\x1b[32m", "\x1b[93m"};
     out += kInks[std::min<std::size_t>(static_cast<std::size_t>(std::lround(scale_position(weight) * 4)), 4)];
   }
   const std::size_t blocks = text.empty() ? columns : columns - display_width(text) - 1;
   for (std::size_t i = 0; i < blocks; ++i) out += block;
-  if (!text.empty()) out += " " + std::string(text);
+  if (!text.empty()) out += (depth == ColorDepth::ansi16 ? "\x1b[39m " : " ") + std::string(text);
   return out;
 }
 
@@ -175,7 +181,8 @@ class Drawing {
     const std::size_t room = options_.columns > left ? options_.columns - left : 1;
     const std::size_t shown = std::clamp<std::size_t>(room, 1, maps_.tokens());
     const std::size_t wide = 2 * shown * maps_.head_count + kGap * (maps_.head_count - 1) <= room ? 2 : 1;
-    const std::size_t map_columns = std::max<std::size_t>(wide * shown, 3);
+    std::size_t map_columns = wide * shown;
+    for (std::size_t head = 0; head < maps_.head_count; ++head) map_columns = std::max(map_columns, maps_.name(layer, head).size());
     const std::size_t beside = std::clamp<std::size_t>((room + kGap) / (map_columns + kGap), 1, maps_.head_count);
 
     for (std::size_t first = 0; first < maps_.head_count; first += beside) {
@@ -209,8 +216,9 @@ class Drawing {
 
   void say_cut(std::size_t shown) {
     if (shown == maps_.tokens()) return;
-    out_ += fit("the first " + number(shown) + " of " + number(maps_.tokens()) + " tokens are shown; more fit a wider terminal, or --format html",
-                options_.columns) + "\n";
+    const std::string facts = "the first " + number(shown) + " of " + number(maps_.tokens()) + " tokens are shown";
+    const std::string advice = "; more fit a wider terminal, or --format html";
+    out_ += fit(facts.size() + advice.size() <= options_.columns ? facts + advice : facts, options_.columns) + "\n";
   }
 
   void trim_line() {

@@ -36,21 +36,6 @@ std::string packed(const std::vector<float>& weights, bool wide) {
   return bytes;
 }
 
-// JSON that may stand inside a <script> element: without '<' and '>' it holds nothing that looks like a tag.
-std::string script_json(const nlohmann::ordered_json& value) {
-  std::string out;
-  for (const char c : value.dump()) {
-    if (c == '<') {
-      out += "\\u003c";
-    } else if (c == '>') {
-      out += "\\u003e";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 nlohmann::ordered_json numbers_or_mean(const std::vector<std::size_t>& numbers) {
   if (numbers.empty()) return nlohmann::ordered_json::array({nullptr});
   return numbers;
@@ -76,6 +61,20 @@ std::string escape_markup(std::string_view text) {
         } else {
           out.append(text, begin, position - begin);
         }
+    }
+  }
+  return out;
+}
+
+std::string script_json(const nlohmann::ordered_json& value) {
+  std::string out;
+  for (const char c : value.dump()) {
+    if (c == '<') {
+      out += "\\u003c";
+    } else if (c == '>') {
+      out += "\\u003e";
+    } else {
+      out += c;
     }
   }
   return out;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,8 @@ inline void fill_mark(std::string& page, std::string_view mark, std::string_view
   if (at == std::string::npos) throw_internal("page: no mark " + std::string(mark));
   page.replace(at, mark.size(), text);
 }
+
+/// JSON that may stand inside a <script> element: without '<' and '>' it holds nothing that looks like a tag.
+std::string script_json(const nlohmann::ordered_json& value);
 
 }  // namespace mha

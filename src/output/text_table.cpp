@@ -68,6 +68,15 @@ std::vector<std::size_t> TextTable::widths(std::size_t columns) const {
   return widths;
 }
 
+std::vector<std::string> TextTable::hidden(std::size_t columns) const {
+  const std::vector<std::size_t> widths = this->widths(columns);
+  std::vector<std::string> titles;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] == 0 && !columns_[i].title.empty()) titles.push_back(columns_[i].title);
+  }
+  return titles;
+}
+
 void TextTable::append_to(std::string& out, std::size_t columns) const {
   const std::vector<std::size_t> widths = this->widths(columns);
   std::vector<std::string> titles;

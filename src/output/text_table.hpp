@@ -25,6 +25,8 @@ class TextTable {
   void add(std::vector<std::string> cells);
   /// Appends the title row (unless every title is empty) and all rows, no line wider than `columns`.
   void append_to(std::string& out, std::size_t columns) const;
+  /// Titles of the columns for which that width has no room.
+  std::vector<std::string> hidden(std::size_t columns) const;
 
  private:
   std::vector<std::size_t> widths(std::size_t columns) const;

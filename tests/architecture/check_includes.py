@@ -16,7 +16,7 @@ SEES = {
     "ops": {"core"},
     "layers": {"ops", "core"},
     "model": {"layers", "ops", "tokenizer", "io", "core"},
-    "analysis": {"model", "core"},
+    "analysis": {"model", "ops", "core"},
     "output": {"analysis", "model", "tokenizer", "io", "core"},
     "pipeline": {"output", "analysis", "model", "ops", "tokenizer", "io", "core"},
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "mha/core/tensor.hpp"
 
@@ -18,8 +19,10 @@ void scale(float factor, float* x, std::size_t count);
 float dot(const float* x, const float* y, std::size_t count);
 /// Σ x[i], within count/8·2⁻²⁴·Σ|x[i]| of the exact sum.
 float sum(const float* x, std::size_t count);
-/// dot / (|x|·|y|); 0 where one of them has length 0.
-float cosine(const float* x, const float* y, std::size_t count);
+/// x·y / (|x|·|y|), summed in double; 0 where one of them has length 0: it points nowhere.
+double cosine(std::span<const float> x, std::span<const float> y);
+/// −Σ x[i]·log2 x[i] in bits, of shares 0 ≤ x[i] ≤ 1 (0 counts as 0), within 2⁻²³ + count/8·2⁻²⁴ of the exact sum, relatively.
+float entropy(const float* x, std::size_t count);
 /// Σ |x[i] − y[i]| and √Σ (x[i] − y[i])².
 float manhattan_distance(const float* x, const float* y, std::size_t count);
 float euclidean_distance(const float* x, const float* y, std::size_t count);

@@ -21,12 +21,8 @@ struct Explanation {
   std::vector<MapLabel> labels;            ///< [T]
   std::vector<std::int32_t> input_ids;     ///< [T]
   std::size_t layer = 0;
-  std::size_t d_model = 0;
-  std::size_t n_heads = 0;
-  std::size_t d_head = 0;
-  bool scaled = true;                      ///< scores are divided by √d_head
-  bool pre_norm = false;
-  bool sinusoidal = false;                 ///< the position is a computed table
+  ModelConfig config;                      ///< sizes and switches of the model
+  std::vector<float> output_bias;          ///< Wo's bias [d_model]; empty: the layer has none
   std::vector<std::size_t> heads;          ///< which heads are shown, in order
   std::vector<Stage> stages;               ///< Captured::stages of the layer, all heads
 
@@ -34,7 +30,7 @@ struct Explanation {
   const Stage* stage(std::string_view name) const;
   /// The matrix of a head in a step that has one a head; fewer key and value heads are shared by groups of heads.
   const float* of_head(const Stage& stage, std::size_t head) const {
-    return stage.values.data() + head * stage.heads / n_heads * stage.rows * stage.cols;
+    return stage.values.data() + head * stage.heads / config.n_heads * stage.rows * stage.cols;
   }
 };
 
@@ -55,7 +51,8 @@ std::string explanation_table(const Explanation& explanation, const ExplanationO
 /// Every matrix of every step, as one object (keys: cli.md, "Attention, heads, explain").
 std::string explanation_json(const Explanation& explanation, const ExplanationOptions& options);
 
-/// The page that a teacher would project: self-contained, without a script.
+/// The page that a teacher would project: self-contained, its matrices drawn for the head that is chosen. Without its script
+/// it shows the first two heads.
 std::string explanation_html(const Explanation& explanation, const ExplanationOptions& options);
 
 }  // namespace mha

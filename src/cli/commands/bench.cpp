@@ -19,6 +19,7 @@
 #include "mha/core/json_text.hpp"
 #include "mha/core/numbers.hpp"
 #include "mha/ops/machine.hpp"
+#include "mha/ops/vector.hpp"
 #include "mha/pipeline/thread_pool.hpp"
 #include "output/text_table.hpp"
 
@@ -258,7 +259,7 @@ Quality measure_quality(const Options& options, const Plan& plan, const Model& m
   std::vector<double> cosines;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     scores.push_back(pairs[i].score);
-    cosines.push_back(double{cosine(vectors[2 * i], vectors[2 * i + 1])});
+    cosines.push_back(cosine(vectors[2 * i], vectors[2 * i + 1]));
   }
   Quality quality{pairs.size(), spearman(scores, cosines)};
   if (model.encoder().precision() == Precision::f32) return quality;
@@ -267,7 +268,7 @@ Quality measure_quality(const Options& options, const Plan& plan, const Model& m
   const auto exact = vectors_of(options, plan, *Model::load(model.location(), load), pairs);
   quality.mean_cosine = 0;
   for (std::size_t i = 0; i < vectors.size(); ++i) {
-    const double to_exact = double{cosine(vectors[i], exact[i])};
+    const double to_exact = cosine(vectors[i], exact[i]);
     quality.mean_cosine += to_exact / static_cast<double>(vectors.size());
     quality.least_cosine = std::min(quality.least_cosine, to_exact);
   }

@@ -1,8 +1,9 @@
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/blocks.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
@@ -15,7 +16,7 @@
 namespace mha::cli {
 namespace {
 
-/// Keeps every record: what two sides make of the same inputs is compared in the end.
+/// Keeps the records of a block: what two sides make of the same inputs is compared in the end.
 class Kept : public RecordSink {
  public:
   void render(Record&) const override {}
@@ -79,6 +80,26 @@ std::string json_of(const Comparison& comparison, const std::string& over, std::
   return out + "}";
 }
 
+/// Long form: a row for the vectors, for each layer and for each head.
+Answer rows_of(const Comparison& comparison, std::size_t index) {
+  Answer answer{"compare", {}, {"index", "part", "layer", "head", "cosine", "max_abs", "distance"}, {}, false};
+  const AnswerCell none = AnswerCell::of(std::string());
+  const AnswerCell at = AnswerCell::of(index);
+  if (comparison.embedding) {
+    answer.rows.push_back({at, AnswerCell::of(std::string("embedding")), none, none, AnswerCell::of(comparison.embedding->cosine),
+                           AnswerCell::of(comparison.embedding->max_abs), none});
+  }
+  for (std::size_t i = 0; i < comparison.layers.size(); ++i) {
+    answer.rows.push_back({at, AnswerCell::of(std::string("layer")), AnswerCell::of(i), none, AnswerCell::of(comparison.layers[i].cosine),
+                           AnswerCell::of(comparison.layers[i].max_abs), none});
+  }
+  for (const HeadDifference& head : comparison.heads) {
+    answer.rows.push_back({at, AnswerCell::of(std::string("head")), AnswerCell::of(head.layer), AnswerCell::of(head.head), none, none,
+                           AnswerCell::of(head.distance)});
+  }
+  return answer;
+}
+
 std::string table_of(const Comparison& comparison, const std::string& title, std::size_t columns, std::optional<int> digits) {
   std::string out = title + "\n";
   const std::optional<int> places = digits ? digits : std::optional<int>(6);
@@ -94,6 +115,51 @@ std::string table_of(const Comparison& comparison, const std::string& title, std
   return out + "\n";
 }
 
+/// Writes comparisons as they come. JSON is one object for one comparison and an array for more.
+class Report {
+ public:
+  Report(const Options& options, const Plan& plan, OutputStream& out)
+      : digits_(options.output.digits), format_(plan.format), columns_(plan.schema.columns), out_(out) {}
+
+  void add(const Comparison& comparison, const std::string& title, std::size_t index, const std::string& over) {
+    const std::string json = format_ == Format::json || format_ == Format::jsonl ? json_of(comparison, over, digits_) : std::string();
+    switch (format_) {
+      case Format::json:
+        if (index == 0) {
+          first_ = json;
+        } else {
+          out_.write((index == 1 ? "[" + first_ : std::string()) + "," + json);
+        }
+        break;
+      case Format::jsonl: out_.write(json + "\n"); break;
+      case Format::csv: write_rows(comparison, index, kCsv); break;
+      case Format::tsv: write_rows(comparison, index, kTsv); break;
+      default: out_.write(table_of(comparison, title, columns_, digits_));
+    }
+    ++count_;
+  }
+
+  void finish() {
+    if (format_ == Format::json) out_.write(count_ == 0 ? "[]\n" : count_ == 1 ? first_ + "\n" : "]\n");
+    if (count_ == 0 && format_ == Format::csv) write_rows({}, 0, kCsv);
+    if (count_ == 0 && format_ == Format::tsv) write_rows({}, 0, kTsv);
+  }
+
+ private:
+  // The header stands above the first rows only.
+  void write_rows(const Comparison& comparison, std::size_t index, const Dialect& dialect) {
+    const std::string text = answer_rows(rows_of(comparison, index), dialect, digits_);
+    out_.write(index == 0 ? text : text.substr(text.find('\n') + 1));
+  }
+
+  std::optional<int> digits_;
+  Format format_;
+  std::size_t columns_;
+  OutputStream& out_;
+  std::string first_;
+  std::size_t count_ = 0;
+};
+
 int run(const Options& options, Log& log) {
   const bool two_models = !options.study.against.empty();
   if (!two_models && options.input.texts.size() != 2) {
@@ -104,42 +170,33 @@ int run(const Options& options, Log& log) {
   const ModelLocation other = two_models ? find_model(options.study.against, model_search()) : location;
   const auto out = open_output(options);
   const Side left(options, location, log);
-  const auto run_side = [&](const Side& side) {
+  std::optional<Side> right;
+  if (two_models) right.emplace(options, other, log);
+  const auto run_side = [&](const Side& side, const std::vector<Record>& block) {
     Kept kept;
-    InputSource source(options, log);
+    BlockSource source(block);
     run_pipeline(options, side.plan.work, source, kept);
     return std::move(kept.records);
   };
-  std::vector<std::pair<ComparedSide, ComparedSide>> pairs;
-  std::vector<Record> records = run_side(left);
-  if (two_models) {
-    const Side right(options, other, log);
-    const std::vector<Record> others = run_side(right);
-    for (std::size_t i = 0; i < records.size(); ++i) pairs.emplace_back(left.side_of(records[i]), right.side_of(others[i]));
-  } else {
-    pairs.emplace_back(left.side_of(records[0]), left.side_of(records[1]));
-  }
 
-  const Format format = left.plan.format;
+  constexpr std::size_t kBlock = 64;  // inputs held at once
+  InputSource source(options, log);
+  Report report(options, left.plan, *out);
   std::string first_over_all;
-  std::string text;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const Comparison comparison = compare(pairs[i].first, pairs[i].second);
-    const std::string over = options.study.tolerance ? first_over(comparison, *options.study.tolerance) : std::string();
-    if (!over.empty() && first_over_all.empty()) {
-      first_over_all = (pairs.size() > 1 ? records[i].place + ": " : std::string()) + over;
-    }
-    if (format == Format::table) {
-      const std::string title = two_models ? location.name + " and " + other.name + ": " + records[i].text : records[0].text + " | " + records[1].text;
-      text += table_of(comparison, title, left.plan.schema.columns, options.output.digits);
-    } else {
-      if (format == Format::json && pairs.size() > 1) text += i == 0 ? "[" : ",";
-      text += json_of(comparison, over, options.output.digits);
-      if (format == Format::jsonl) text += "\n";
+  for (std::size_t index = 0;;) {
+    const std::vector<Record> block = read_block(source, kBlock);
+    if (block.empty()) break;
+    const std::vector<Record> ours = run_side(left, block);
+    const std::vector<Record> theirs = right ? run_side(*right, block) : std::vector<Record>{ours[1]};
+    for (std::size_t i = 0; i < theirs.size(); ++i, ++index) {
+      const Comparison comparison = compare(left.side_of(ours[i]), (right ? *right : left).side_of(theirs[i]));
+      const std::string over = options.study.tolerance ? first_over(comparison, *options.study.tolerance) : std::string();
+      if (!over.empty() && first_over_all.empty()) first_over_all = (two_models ? ours[i].place + ": " : std::string()) + over;
+      const std::string title = two_models ? location.name + " and " + other.name + ": " + ours[i].text : ours[0].text + " | " + ours[1].text;
+      report.add(comparison, title, index, over);
     }
   }
-  if (format == Format::json) text += pairs.size() > 1 ? "]\n" : pairs.empty() ? "[]\n" : "\n";
-  out->write(text);
+  report.finish();
   out->commit();
   if (first_over_all.empty()) return 0;
   log.error("over the tolerance: " + first_over_all);
@@ -157,7 +214,7 @@ const Command kCompare{
     .examples = {"mha-cli compare \"She is a great leader\" \"He is a great leader\"",
                  "mha-cli compare -m small --against large --tolerance 1e-3 -i lines.txt"},
     .groups = kModel | kInputs | kTokenizing | kPooling | kAblation | kAgainst | kOutput,
-    .formats = {Format::table, Format::json, Format::jsonl},
+    .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
     .run = run,
 };
 

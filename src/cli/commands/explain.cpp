@@ -1,4 +1,3 @@
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "cli/record_run.hpp"
 #include "cli/terminal.hpp"
 #include "mha/core/error.hpp"
+#include "mha/ops/convert.hpp"
 #include "mha/output/explanation.hpp"
 #include "mha/pipeline/thread_pool.hpp"
 #include "output/record_maps.hpp"
@@ -48,12 +48,12 @@ Explanation explain(const Options& options, const Plan& plan, const Model& model
   explanation.labels = attention_maps(record, plan.schema).labels;
   explanation.input_ids = record.encoding.input_ids;
   explanation.layer = layer;
-  explanation.d_model = config.d_model;
-  explanation.n_heads = config.n_heads;
-  explanation.d_head = config.d_head;
-  explanation.scaled = config.scale_scores;
-  explanation.pre_norm = config.norm && config.norm->order == NormOrder::pre;
-  explanation.sinusoidal = config.position.sinusoidal != PositionConfig::Sinusoidal::none;
+  explanation.config = config;
+  const Weight& bias = encoder.weights().layers[config.weights_of_layer(layer)].attention.output.bias;
+  if (bias.present()) {
+    explanation.output_bias.resize(config.d_model);
+    to_float32(bias.view, 0, config.d_model, explanation.output_bias.data());
+  }
   explanation.heads = plan.schema.heads;
   explanation.stages = std::move(captured.stages);
   return explanation;

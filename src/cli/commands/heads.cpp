@@ -1,10 +1,10 @@
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/blocks.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
@@ -169,6 +169,19 @@ Answer relations_answer(const TreebankScore& score) {
   return answer;
 }
 
+/// The same for people: what a terminal has room for.
+Answer relations_table(const TreebankScore& score) {
+  Answer answer{"relations", "the best head of each relation, from the dependent to its head and from the head to the dependent",
+                {"relation", "direction", "head", "accuracy", "support", "baseline", "offset", "accuracy_any"}, {}, false};
+  for (const RelationScore& relation : score.relations()) {
+    answer.rows.push_back({AnswerCell::of(relation.relation), AnswerCell::of(std::string(relation.direction == "dependent-to-head" ? "→ head" : "→ dependent")),
+                           AnswerCell::of(std::to_string(relation.layer) + "." + std::to_string(relation.head)), AnswerCell::of(relation.accuracy),
+                           AnswerCell::of(relation.support), AnswerCell::of(relation.baseline), AnswerCell::whole(relation.baseline_offset),
+                           AnswerCell::of(relation.accuracy_any)});
+  }
+  return answer;
+}
+
 Answer attachment_answer(const TreebankScore& score) {
   const AttachmentScore best = score.attachment();
   Answer answer{"attachment", "the best head for any head word", {"layer", "head", "accuracy", "accuracy_with_punct", "support"}, {}, true};
@@ -188,27 +201,6 @@ class VectorSink : public RecordSink {
   }
   void flush() override {}
   std::vector<std::vector<float>> vectors;
-};
-
-/// Texts of a block of inputs, read again for every head.
-class BlockSource : public RecordSource {
- public:
-  explicit BlockSource(const std::vector<Record>& records) : records_(records) {}
-  bool next(Record& record) override {
-    if (next_ == records_.size()) return false;
-    record.clear();
-    record.index = records_[next_].index;
-    record.text = records_[next_].text;
-    record.text_pair = records_[next_].text_pair;
-    record.place = records_[next_].place;
-    ++next_;
-    return true;
-  }
-  bool ready() override { return true; }
-
- private:
-  const std::vector<Record>& records_;
-  std::size_t next_ = 0;
 };
 
 Answer importance_answer(const Options& options, Plan plan, Log& log) {
@@ -231,15 +223,8 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
   };
 
   InputSource source(options, log);
-  for (bool more = true; more;) {
-    std::vector<Record> block;
-    while (block.size() < kBlock) {
-      Record record;
-      more = source.next(record);
-      if (!more) break;
-      if (record.bad()) throw_input(record.error);
-      block.push_back(std::move(record));
-    }
+  for (;;) {
+    const std::vector<Record> block = read_block(source, kBlock);
     if (block.empty()) break;
     inputs += block.size();
     plan.work.wanted.ablated.clear();
@@ -273,7 +258,17 @@ void write_answers(const Options& options, const Plan& plan, const std::vector<A
   std::string text;
   switch (plan.format) {
     case Format::json: text = "{" + answer_members(answers, options.output.digits) + "}\n"; break;
-    case Format::csv: text = answer_rows(answers[0], options.output.digits); break;
+    case Format::jsonl:
+      for (const Answer& answer : answers) {
+        for (const auto& row : answer.rows) {
+          if (answer.single) text += "{\"" + answer.name + "\":";
+          append_row_object(text, answer.columns, row, options.output.digits);
+          text += answer.single ? "}\n" : "\n";
+        }
+      }
+      break;
+    case Format::csv: text = answer_rows(answers[0], kCsv, options.output.digits); break;
+    case Format::tsv: text = answer_rows(answers[0], kTsv, options.output.digits); break;
     default:
       for (const Answer& answer : answers) {
         append_answer(text, answer, plan.schema.columns, options.output.digits);
@@ -318,7 +313,8 @@ int run(const Options& options, Log& log) {
   if (sink.truncated() > 0) {
     log.warning(std::to_string(sink.truncated()) + " sentences were longer than the maximum length and are not scored; --max-length sets it");
   }
-  std::vector<Answer> answers{relations_answer(sink.score()), attachment_answer(sink.score())};
+  const bool for_people = plan.format == Format::table;
+  std::vector<Answer> answers{for_people ? relations_table(sink.score()) : relations_answer(sink.score()), attachment_answer(sink.score())};
   const std::string facts = std::to_string(sink.score().sentences()) + " sentences, " + std::to_string(sink.score().unscored_words()) +
                             " words own no piece and are not scored\n";
   write_answers(options, plan, answers, facts, *out);
@@ -337,7 +333,7 @@ const Command kHeads{
     .examples = {"mha-cli heads -i lines.txt", "mha-cli heads --conllu en_ewt-ud-dev.conllu --format json",
                  "mha-cli heads --importance -i lines.txt"},
     .groups = kModel | kInputs | kTokenizing | kCorpus | kSelection | kAblation | kOutput,
-    .formats = {Format::table, Format::json, Format::csv},
+    .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
     .run = run,
 };
 

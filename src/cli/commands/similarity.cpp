@@ -4,9 +4,9 @@
 #include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
-#include "cli/quality.hpp"
 #include "cli/record_run.hpp"
 #include "mha/core/error.hpp"
+#include "mha/ops/vector.hpp"
 
 namespace mha::cli {
 namespace {
@@ -27,7 +27,7 @@ class FirstAgainstRest : public OutputSink {
       return;
     }
     is_first_ = false;
-    record.similarity.assign(1, cosine(first_, record.embedding));
+    record.similarity.assign(1, static_cast<float>(cosine(first_, record.embedding)));
     OutputSink::render(record);
   }
   bool shown(const Record&) const override { return !is_first_; }
@@ -68,7 +68,7 @@ int run_matrix(const Options& options, Plan& plan, InputSource& source, const st
   OutputSink sink(options, make_formatter(plan.format, plan.schema, model), out, log);
   for (Record& record : inputs.records()) {
     if (!record.bad()) {
-      for (const Record* other : good) record.similarity.push_back(cosine(record.embedding, other->embedding));
+      for (const Record* other : good) record.similarity.push_back(static_cast<float>(cosine(record.embedding, other->embedding)));
     }
     sink.render(record);
     if (!sink.accept(record)) break;

@@ -149,7 +149,7 @@ const visible = (text) => (text.trim() === "" ? "␠" : text.replace(/[\u0000-\u
 
 function drawMatrix(list, map) {
   const n = map.n;
-  const cell = Math.max(6, Math.min(34, Math.floor(Math.min(700, innerWidth - 190) / Math.max(n, 1))));
+  const cell = Math.max(9, Math.min(34, Math.floor(Math.min(700, innerWidth - 190) / Math.max(n, 1))));
   const left = 110;
   const top = 110;
   const ratio = devicePixelRatio || 1;
@@ -246,7 +246,7 @@ function drawLines(list, map) {
       for (let k = 0; k < n; k++) {
         const w = map.w[q * n + k];
         if (w * 100 < Math.max(state.threshold, n > 60 && only < 0 ? 5 : 0.5)) continue;
-        lines.append(svg("line", { x1: 145, y1: y(q) - 4, x2: width - 145, y2: y(k) - 4, "stroke-opacity": w.toFixed(3), "stroke-width": (0.5 + 3 * w).toFixed(2) }));
+        lines.append(svg("line", { x1: 145, y1: y(q) - 4, x2: width - 145, y2: y(k) - 4, "stroke-opacity": Math.sqrt(w).toFixed(3), "stroke-width": (0.5 + 3 * w).toFixed(2) }));
       }
     }
     texts[0].forEach((text, i) => text.classList.toggle("dim", only >= 0 && i !== only));

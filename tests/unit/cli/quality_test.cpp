@@ -21,14 +21,6 @@ TEST_CASE("rank correlation knows nothing but ranks, and ties share theirs") {
   CHECK(spearman(std::vector{1.0, 1.0}, std::vector{1.0, 2.0}) == 0);
 }
 
-TEST_CASE("cosine is 1 along, 0 across and towards nothing, -1 against") {
-  using mha::cli::cosine;
-  CHECK(cosine(std::vector{2.0F, 0.0F}, std::vector{3.0F, 0.0F}) == 1);
-  CHECK(cosine(std::vector{2.0F, 0.0F}, std::vector{0.0F, 1.0F}) == 0);
-  CHECK(cosine(std::vector{2.0F, 1.0F}, std::vector{-2.0F, -1.0F}) == Approx(-1));
-  CHECK(cosine(std::vector{0.0F, 0.0F}, std::vector{1.0F, 1.0F}) == 0);
-}
-
 TEST_CASE("rated pairs are read row by row, and a bad row is named") {
   const TemporaryFolder folder;
   const auto pairs = mha::cli::read_rated_pairs(folder.write("a.tsv", "4.5\tone\ttwo\tgenre\n0\t\tthree\n").string());

@@ -182,6 +182,33 @@ TEST_CASE("an ablated head contributes nothing") {
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(ablated[i] == Approx(expected[i]).margin(1e-5));
 }
 
+TEST_CASE("with every head of a layer ablated the residual and Wo's bias are left, to the bit") {
+  const std::vector<std::size_t> rows{0, 7};
+  const Batch one{std::span(kIds).subspan(6), std::span(kTypes).subspan(6), rows};
+  for (const auto& [name, config] : test::every_switch()) {
+    if (!config.residual || config.n_layers < 2) continue;
+    INFO(name);
+    const Model m(config, 9);
+    Wanted wanted;
+    wanted.stages_of_layer = 1;
+    wanted.ablated.assign(config.n_layers * config.n_heads, 0);
+    std::fill_n(wanted.ablated.begin() + static_cast<std::ptrdiff_t>(config.n_heads), config.n_heads, std::uint8_t{1});
+    Captured captured;
+    run(m.encoder, one, wanted, &captured);
+    const auto stage = [&](const std::string& wanted_name) -> const std::vector<float>& {
+      for (const Stage& s : captured.stages) {
+        if (s.name == wanted_name) return s.values;
+      }
+      throw std::runtime_error("no stage " + wanted_name);
+    };
+    const auto& bias = m.encoder.weights().layers[config.weights_of_layer(1)].attention.output.bias;
+    const auto* values = reinterpret_cast<const float*>(bias.view.data);
+    for (std::size_t i = 0; i < stage("X").size(); ++i) {
+      REQUIRE(stage("residual1")[i] == stage("X")[i] + (bias.present() ? values[i % config.d_model] : 0.0F));
+    }
+  }
+}
+
 TEST_CASE("bare attention without norm, residual and feed-forward is softmax(QK^T/sqrt d)V Wo in plain loops") {
   const auto all = test::every_switch();
   ModelConfig config = all.back().second;

@@ -126,15 +126,40 @@ TEST_CASE("sums and products agree with double within the stated error") {
       std::vector<float> unit = x;
       normalize_l2(unit.data(), count);
       CHECK(dot(unit.data(), unit.data(), count) == Approx(1.0).epsilon(1e-6));
-      CHECK(cosine(x.data(), x.data(), count) == Approx(1.0).epsilon(1e-6));
+      CHECK(cosine(x, x) == Approx(1.0));
     }
   });
 }
 
-TEST_CASE("cosine with a zero vector is zero and its unit form stays zero") {
+TEST_CASE("the entropy of shares is that of the definition, zeros and tiny shares included") {
+  test::for_each_simd_level([](const std::string& level) {
+    CAPTURE(level);
+    for (const std::size_t count : {1U, 2U, 7U, 16U, 33U, 128U, 511U}) {
+      std::vector<float> shares(count);
+      const std::vector<float> noise = test::normals(count, count);
+      float total = 0;
+      for (std::size_t i = 0; i < count; ++i) total += shares[i] = i % 5 == 3 ? 0.0F : std::exp(3.0F * noise[i]);
+      for (float& share : shares) share /= total;
+      if (count > 8) shares[5] = 1e-30F;
+      double exact = 0;
+      for (const float share : shares) exact -= share > 0 ? double{share} * std::log2(double{share}) : 0.0;
+      CHECK(static_cast<double>(entropy(shares.data(), count)) == Approx(exact).epsilon(2e-6).margin(1e-7));
+    }
+    const std::vector<float> even(64, 1.0F / 64);
+    CHECK(entropy(even.data(), 64) == 6.0F);
+    const std::vector<float> sure{0.0F, 1.0F, 0.0F};
+    CHECK(entropy(sure.data(), 3) == 0.0F);
+  });
+}
+
+TEST_CASE("cosine is 1 along, 0 across and towards nothing, -1 against; the unit form of zero stays zero") {
+  const std::vector<float> east{3.0F, 0.0F};
+  CHECK(cosine(east, std::vector{2.0F, 0.0F}) == 1.0);
+  CHECK(cosine(east, std::vector{0.0F, 1.0F}) == 0.0);
+  CHECK(cosine(std::vector{2.0F, 1.0F}, std::vector{-2.0F, -1.0F}) == Approx(-1.0));
   const std::vector<float> x{1.0F, 2.0F};
   std::vector<float> zero{0.0F, 0.0F};
-  CHECK(cosine(x.data(), zero.data(), 2) == 0.0F);
+  CHECK(cosine(x, zero) == 0.0);
   normalize_l2(zero.data(), 2);
   CHECK(zero == std::vector<float>{0.0F, 0.0F});
 }

@@ -24,9 +24,9 @@ mha::Explanation example() {
   e.model = "tiny";
   e.labels = maps.labels;
   e.input_ids = {1, 2, 3, 4, 5};
-  e.d_model = 6;
-  e.n_heads = 2;
-  e.d_head = 3;
+  e.config.d_model = 6;
+  e.config.n_heads = 2;
+  e.config.d_head = 3;
   e.heads = {0, 1};
   const std::size_t t = maps.tokens();
   e.stages = {stage("word_embedding", 0, t, 6), stage("X", 0, t, 6), stage("Q", 2, t, 3), stage("K", 2, t, 3), stage("V", 2, t, 3),
@@ -76,9 +76,26 @@ TEST_CASE("the token that is followed can be chosen, and is otherwise never a sp
   CHECK(mha::explanation_table(e, options).find("head 0: is →") != std::string::npos);
 }
 
-TEST_CASE("the page escapes its input and needs no script") {
+TEST_CASE("the page escapes its input") {
   const std::string page = mha::explanation_html(example(), {});
-  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page.find("</p><b>") == std::string::npos);
   CHECK(page.find("<b>") == std::string::npos);
   CHECK(page.find("</html>") != std::string::npos);
+}
+
+TEST_CASE("table and page say which biases, norms and activation the block has") {
+  mha::Explanation e = example();
+  e.config.attention_bias = false;
+  CHECK(mha::explanation_table(e, {}).find("bq") == std::string::npos);
+  e.config.attention_bias = true;
+  e.config.activation = mha::Activation::gelu;
+  e.output_bias = {1, 2, 3, 4, 5, 6};
+  const std::size_t t = e.labels.size();
+  for (const char* name : {"residual1", "attention_norm", "feed_forward_input", "feed_forward_output", "residual2"}) e.stages.push_back(stage(name, 0, t, 6));
+  e.stages.push_back(stage("feed_forward_hidden", 0, t, 9));
+  for (const std::string& text : {mha::explanation_table(e, {}), mha::explanation_html(e, {})}) {
+    for (const char* word : {"X·Wq + bq", "bo, added to every token", "LayerNorm (times γ, plus β)", "gelu(input·W1 + b1)", "widens each token to 9", "residual"}) {
+      CHECK(text.find(word) != std::string::npos);
+    }
+  }
 }
