@@ -7,9 +7,9 @@
 #include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
-#include "cli/quality.hpp"
 #include "cli/task_run.hpp"
 #include "mha/core/error.hpp"
+#include "mha/ops/vector.hpp"
 
 namespace mha::cli {
 namespace {
@@ -38,7 +38,7 @@ class Ranking : public OutputSink {
 
  protected:
   void complete(Record& record) override {
-    if (!query_.empty()) record.results.assign(1, {0, {AnswerCell::of(double{cosine(query_, record.embedding)})}});
+    if (!query_.empty()) record.results.assign(1, {0, {AnswerCell::of(cosine(query_, record.embedding))}});
     const bool truncated = record.encoding.truncated();
     Record kept;
     kept.index = record.index;
