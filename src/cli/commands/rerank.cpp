@@ -7,7 +7,6 @@
 #include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
-#include "cli/quality.hpp"
 #include "cli/task_run.hpp"
 #include "mha/core/error.hpp"
 #include "mha/ops/vector.hpp"
