@@ -160,4 +160,8 @@ class Model {
 void pool(const SentenceConfig& sentence, ConstMatrix hidden, std::size_t first, const float* pooler, std::size_t dims,
           bool normalize, const Backend& backend, std::vector<float>& out);
 
+/// How alike two sentence vectors of one width are, by the model's own function: cosine, dot product, or minus the Euclidean or
+/// Manhattan distance (sentence_transformers.util). Summed in double.
+double similarity(const SentenceConfig& sentence, std::span<const float> x, std::span<const float> y);
+
 }  // namespace mha

@@ -9,7 +9,7 @@
 #include "cli/models.hpp"
 #include "cli/task_run.hpp"
 #include "mha/core/error.hpp"
-#include "mha/ops/vector.hpp"
+#include "mha/model/model.hpp"
 
 namespace mha::cli {
 namespace {
@@ -19,8 +19,8 @@ class Ranking : public OutputSink {
  public:
   /// `query`: the sentence vector that documents are compared with; empty: they bring their score.
   Ranking(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log,
-          std::vector<float> query)
-      : OutputSink(options, std::move(formatter), out, log), query_(std::move(query)) {}
+          const SentenceConfig& sentence, std::vector<float> query)
+      : OutputSink(options, std::move(formatter), out, log), sentence_(sentence), query_(std::move(query)) {}
 
   void render(Record& record) const override {
     if (record.bad()) OutputSink::render(record);
@@ -38,7 +38,7 @@ class Ranking : public OutputSink {
 
  protected:
   void complete(Record& record) override {
-    if (!query_.empty()) record.results.assign(1, {0, {AnswerCell::of(cosine(query_, record.embedding))}});
+    if (!query_.empty()) record.results.assign(1, {0, {AnswerCell::of(similarity(sentence_, query_, record.embedding))}});
     const bool truncated = record.encoding.truncated();
     Record kept;
     kept.index = record.index;
@@ -67,6 +67,7 @@ class Ranking : public OutputSink {
     kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(count), kept_.end());
   }
 
+  const SentenceConfig& sentence_;
   std::vector<float> query_;
   std::vector<Record> kept_;
 };
@@ -97,7 +98,7 @@ class Query : public RecordSource, public RecordSink {
   bool read_ = false;
 };
 
-/// By the cosine of the sentence vectors of query and document, each with the model's prompt for its role.
+/// By how alike the sentence vectors of query and document are, each with the model's prompt for its role.
 int rank_by_vectors(const Options& options, Plan& plan, InputSource& source, const Model& model, OutputStream& out, Log& log) {
   plan.work.parts = {.embedding = true};
   plan.work.refuse_pairs = true;
@@ -110,7 +111,7 @@ int rank_by_vectors(const Options& options, Plan& plan, InputSource& source, con
   const bool chosen = asked.text || asked.name || asked.role;
   if (!chosen) plan.work.prompt = choose_prompt(model.sentence(), {.text = {}, .name = {}, .role = "document"});
   use_layout(plan, {ResultLayout::Shape::members, "", "", {"score"}});
-  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, query.embedding);
+  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, model.sentence(), query.embedding);
   ranking.watch(source);
   run_pipeline(options, plan.work, source, ranking);
   return ranking.write_all();
@@ -128,7 +129,7 @@ int rank_by_pairs(const Options& options, Plan& plan, InputSource& source, const
   const auto reader = rerank_reader(plan.work, options.task.query, raw ? LabelScores::none : LabelScores::sigmoid);
   use_layout(plan, reader->layout());
   const TaskWork work{&plan.work, head.get(), reader.get(), batch_tokens(model.encoder())};
-  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, {});
+  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, model.sentence(), {});
   ranking.watch(source);
   run_task_pipeline(options, work, source, ranking);
   return ranking.write_all();
@@ -157,7 +158,7 @@ const Command kRerank{
     .arguments = "QUERY [TEXT…]",
     .about =
         "Scores every document against the query and prints them best first: with a cross-encoder, which reads both "
-        "together, or with an embedding model by cosine. Documents are the further TEXTs, files or standard input.",
+        "together, or with an embedding model by its similarity (mostly the cosine). Documents are the further TEXTs, files or standard input.",
     .examples = {"mha-cli rerank \"how big are elephants\" -i documents.txt --top-k 10",
                  "cat documents.jsonl | mha-cli -m reranker rerank \"how big are elephants\" --input-format jsonl --format jsonl"},
     .groups = kModel | kInputs | kTokenizing | kPooling | kTask | kSingle | kQuery | kTopK | kOutput,

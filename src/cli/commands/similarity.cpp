@@ -6,7 +6,7 @@
 #include "cli/models.hpp"
 #include "cli/record_run.hpp"
 #include "mha/core/error.hpp"
-#include "mha/ops/vector.hpp"
+#include "mha/model/model.hpp"
 
 namespace mha::cli {
 namespace {
@@ -14,7 +14,9 @@ namespace {
 /// Compares each input with the first one as it comes.
 class FirstAgainstRest : public OutputSink {
  public:
-  using OutputSink::OutputSink;
+  FirstAgainstRest(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log,
+                   const SentenceConfig& sentence)
+      : OutputSink(options, std::move(formatter), out, log), sentence_(sentence) {}
   void render(Record& record) const override {
     if (record.bad()) OutputSink::render(record);
   }
@@ -27,12 +29,13 @@ class FirstAgainstRest : public OutputSink {
       return;
     }
     is_first_ = false;
-    record.similarity.assign(1, static_cast<float>(cosine(first_, record.embedding)));
+    record.similarity.assign(1, static_cast<float>(similarity(sentence_, first_, record.embedding)));
     OutputSink::render(record);
   }
   bool shown(const Record&) const override { return !is_first_; }
 
  private:
+  const SentenceConfig& sentence_;
   std::vector<float> first_;
   bool is_first_ = false;
 };
@@ -68,7 +71,9 @@ int run_matrix(const Options& options, Plan& plan, InputSource& source, const st
   OutputSink sink(options, make_formatter(plan.format, plan.schema, model), out, log);
   for (Record& record : inputs.records()) {
     if (!record.bad()) {
-      for (const Record* other : good) record.similarity.push_back(static_cast<float>(cosine(record.embedding, other->embedding)));
+      for (const Record* other : good) {
+        record.similarity.push_back(static_cast<float>(similarity(plan.work.sentence, record.embedding, other->embedding)));
+      }
     }
     sink.render(record);
     if (!sink.accept(record)) break;
@@ -88,7 +93,7 @@ int run(const Options& options, Log& log) {
   const auto model = load_model(header, options, log);
   use_model(plan, options, *model);
   if (options.matrix) return run_matrix(options, plan, source, location.name, *out, log);
-  FirstAgainstRest sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
+  FirstAgainstRest sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log, plan.work.sentence);
   return run_records(options, plan.work, source, sink);
 }
 
@@ -96,11 +101,11 @@ int run(const Options& options, Log& log) {
 
 const Command kSimilarity{
     .name = "similarity",
-    .summary = "cosine between inputs",
+    .summary = "how alike inputs are",
     .arguments = "TEXT TEXT…",
     .about =
-        "Prints the cosine between the sentence vector of the first input and that of each other, or with --matrix of "
-        "every input and every other.",
+        "Prints how alike the sentence vectors of the first input and of each other are, or with --matrix of every input and "
+        "every other: the cosine, unless the model names another function.",
     .examples = {"mha-cli similarity \"a man plays guitar\" \"someone makes music\" \"the stock fell\"",
                  "mha-cli similarity --matrix --format csv -i lines.txt"},
     .groups = kModel | kInputs | kTokenizing | kPooling | kAblation | kMatrix | kOutput,
