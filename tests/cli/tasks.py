@@ -177,6 +177,23 @@ class Classify(Same):
                 self.assertEqual({"label": best["label"], "score": best["score"]}, record["scores"][0])
 
 
+    def test_zero_shot_cuts_the_text_and_never_the_hypothesis(self):
+        folder, text, tried = os.path.join(MODELS, "tiny-bert-classify"), "the cat sat on the mat " * 20, 0
+        (tokens,) = records("-q", "-m", folder, "tokenize", "--no-special-tokens", "--max-length", "9999", text)
+        limit = len(records("-q", "-m", folder, "tokenize", text * 3)[0]["tokens"])
+        ends = [end for _, end in tokens["offsets"]]
+        for words in range(limit // 2):
+            hypothesis = "It is {}" + " soap" * words
+            taken = int(run("-m", folder, "tokenize", "--count", "--no-special-tokens", hypothesis.format("x"))) + 3
+            if not limit // 2 < taken - 3 < limit - 6 or text[ends[limit - taken - 1]] != " ":
+                continue
+            asked = ["-q", "-m", folder, "classify", "--labels", "x", "--hypothesis", hypothesis]
+            whole, cut = (records(*asked, some)[0]["score"] for some in (text, text[:ends[limit - taken - 1]]))
+            self.assertEqual(whole, cut)
+            tried += 1
+        self.assertGreater(tried, 0)
+
+
 def renamed(folder, names, into):
     """A copy of the model whose labels have other names."""
     for name in os.listdir(folder):

@@ -1,5 +1,6 @@
 #include "model/families/family.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -292,4 +293,48 @@ TEST_CASE("mha-json says what is unknown or does not fit, with the path") {
   CHECK(refused("norm", {{"kind", "x"}}).find("config.norm.kind") != std::string::npos);
   CHECK(refused("feed_forward", {{"kind", "two_layer"}}).find("d_ff") != std::string::npos);
   CHECK(refused("layer_weights", {0, 0}).find("layer_weights") != std::string::npos);
+}
+
+TEST_CASE("a width of heads that only the angles would follow is refused") {
+  for (const char* type : {"modernbert", "esm"}) {
+    json config = bert_config();
+    config["model_type"] = type;
+    config["position_embedding_type"] = "rotary";
+    config["head_dim"] = 4;
+    CHECK_NOTHROW(read_family(config, "config.json"));
+    CHECK_THAT(refusal(config, "head_dim", 2), Catch::Matchers::Contains("head_dim: expected 4"));
+  }
+}
+
+TEST_CASE("positions behind a padding index are told apart from the rows of their table") {
+  json config = bert_config();
+  config["model_type"] = "roberta";
+  const FamilyModel model = read_family(config, "config.json");
+  CHECK(model.config.max_positions == 30);
+  std::string said;
+  for (const Decision& decision : model.decisions) {
+    if (decision.what.starts_with("p") || decision.what == "max_positions") {
+      said += decision.what + " " + decision.value + " (" + decision.from + ")\n";
+    }
+  }
+  CHECK(said ==
+        "pad_token_id 1 (assumed: no pad_token_id in config.json)\n"
+        "position_rows 32 (config.json: max_position_embeddings)\n"
+        "position_offset 2 (config.json: pad_token_id + 1)\n"
+        "max_positions 30 (config.json: max_position_embeddings less position_offset)\n");
+}
+
+TEST_CASE("a token that is not zeroed is no decision of an mha-json file") {
+  json config{{"d_model", 4}, {"n_heads", 1}, {"n_layers", 1}, {"vocab_size", 9}, {"max_positions", 8}};
+  config["position"] = {{"kind", "none"}};
+  const auto says = [&] {
+    const FamilyModel model = read_family(config, "model.json", "mha-json");
+    return std::any_of(model.decisions.begin(), model.decisions.end(),
+                       [](const Decision& decision) { return decision.what == "zeroed_token_id"; });
+  };
+  CHECK_FALSE(says());
+  config["zeroed_token_id"] = 3;
+  CHECK(says());
+  config["zeroed_token_id"] = -2;
+  CHECK_THAT(error_of(ErrorKind::model, says), Catch::Matchers::Contains("zeroed_token_id"));
 }
