@@ -255,6 +255,7 @@ class Results(unittest.TestCase):
         self.assertEqual(run("tokenize", "--count", "she is", "leader", check=0).stdout, b"2\n1\n")
         done = run("tokenize", "--count", "--format", "json", "she is", "leader", check=0)
         self.assertEqual(json.loads(done.stdout), [{"index": 0, "count": 2}, {"index": 1, "count": 1}])
+        self.assertEqual(run("tokenize", "--count", "--max-length", "1", "she is", check=0).stderr, b"")
         run("tokenize", "--count", "--format", "csv", "she is", check=2)
         run("tokenize", "--count", "--decode", "1", check=2)
 
