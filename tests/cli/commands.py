@@ -361,7 +361,19 @@ class Results(unittest.TestCase):
     def test_ids_go_back_to_text(self):
         ids = run("tokenize", "--format", "ids", "she is a leader", check=0).stdout
         self.assertEqual(run("tokenize", "--decode", stdin=ids, check=0).stdout.decode().strip(), "she is a leader")
+
+    def test_tokens_are_only_counted(self):
         self.assertEqual(run("tokenize", "--count", "she is", "leader", check=0).stdout, b"2\n1\n")
+        done = run("tokenize", "--count", "--format", "json", "she is", "leader", check=0)
+        self.assertEqual(json.loads(done.stdout), [{"index": 0, "count": 2}, {"index": 1, "count": 1}])
+        self.assertEqual(run("tokenize", "--count", "--max-length", "1", "she is", check=0).stderr, b"")
+        run("tokenize", "--count", "--format", "csv", "she is", check=2)
+        run("tokenize", "--count", "--decode", "1", check=2)
+
+    def test_pieces_are_coloured_inside_the_text(self):
+        lines = run("tokenize", "--color", "always", "she is\ta leader", check=0).stdout.decode().splitlines()
+        self.assertEqual(re.sub("\x1b\\[[0-9;]*m", "", lines[2]), "she is\\ta leader")
+        self.assertEqual(lines[2].count("\x1b[30;48;5;"), 4)
 
     def test_windows_cover_the_text_and_share_the_stride(self):
         some = "she is a great leader she is a great leader"

@@ -53,6 +53,7 @@ class TokenizeSink : public OutputSink {
   void render(Record& record) const override {
     if (options_.tokenize.count && !record.bad()) {
       const std::string count = std::to_string(record.encoding.full_length);
+      record.encoding.full_length = record.encoding.size();  // all were counted: nothing to warn of
       if (!count_records_) {
         record.rendered = count + '\n';
         return;

@@ -197,6 +197,34 @@ TEST_CASE("a very long word is cut into blocks that join as if it were merged at
   }
 }
 
+TEST_CASE("the word cache tells words apart by all of their bytes, however many there are") {
+  std::string vocab;
+  for (int digit = 0; digit < 10; ++digit) vocab += "\"" + std::to_string(digit) + "\":" + std::to_string(digit) + ",";
+  for (int power = 0; power < 5; ++power) {
+    vocab += (power > 0 ? ",\"" : "\"") + std::string(std::size_t{1} << power, 'a') + "\":" + std::to_string(10 + power);
+  }
+  const auto model = bpe("\"vocab\":{" + vocab + R"(},"merges":["a a","aa aa","aaaa aaaa","aaaaaaaa aaaaaaaa"])");
+  std::string text;
+  std::vector<Span> words;
+  Ids wanted;
+  for (int number = 1000; number < 10000; ++number) {
+    const auto begin = static_cast<std::uint32_t>(text.size());
+    const std::string digits = std::to_string(number);
+    text += std::string(16, 'a') + digits;
+    words.push_back({begin, static_cast<std::uint32_t>(text.size())});
+    wanted.push_back(14);
+    for (const char digit : digits) wanted.push_back(digit - '0');
+  }
+  const auto scratch = model->make_scratch();
+  for (int pass = 0; pass < 3; ++pass) {
+    std::vector<Piece> pieces;
+    model->tokenize(text, words, *scratch, pieces);
+    Ids found;
+    for (const Piece& piece : pieces) found.push_back(piece.id);
+    CHECK(found == wanted);
+  }
+}
+
 TEST_CASE("words as bytes give what ByteLevel's characters give") {
   std::mt19937 random(3);
   const auto& alphabet = ByteLevelAlphabet::get();

@@ -134,6 +134,18 @@ TEST_CASE("normal forms: a long run is worked on in parts, which changes nothing
   }
 }
 
+TEST_CASE("normal forms: marks are put in order however many there are") {
+  std::string text = "a";
+  std::string below;
+  std::string above;
+  for (int i = 0; i < 50000; ++i) {
+    text += "\u0301\u0323";
+    below += "\u0323";
+    above += "\u0301";
+  }
+  CHECK(normalized(type("NFD"), text).text == "a" + below + above);
+}
+
 TEST_CASE("normalized text: what was kept and what was put is told apart wherever one looks, in any order") {
   const std::string text = "ab é cd ef é gh";  // é has two bytes
   mha::tokenizer::NormalizedText result;
