@@ -33,6 +33,9 @@ struct Library {
   decltype(&dnnl_memory_create) memory_create = nullptr;
   decltype(&dnnl_memory_destroy) memory_destroy = nullptr;
   decltype(&dnnl_matmul_desc_init) matmul_desc_init = nullptr;
+  decltype(&dnnl_primitive_attr_create) primitive_attr_create = nullptr;
+  decltype(&dnnl_primitive_attr_set_scratchpad_mode) primitive_attr_set_scratchpad_mode = nullptr;
+  decltype(&dnnl_primitive_attr_destroy) primitive_attr_destroy = nullptr;
   decltype(&dnnl_primitive_desc_create) primitive_desc_create = nullptr;
   decltype(&dnnl_primitive_desc_query_md) primitive_desc_query_md = nullptr;
   decltype(&dnnl_primitive_desc_destroy) primitive_desc_destroy = nullptr;
@@ -68,6 +71,9 @@ Library load() {
   find(handle, "dnnl_memory_create", dnnl.memory_create);
   find(handle, "dnnl_memory_destroy", dnnl.memory_destroy);
   find(handle, "dnnl_matmul_desc_init", dnnl.matmul_desc_init);
+  find(handle, "dnnl_primitive_attr_create", dnnl.primitive_attr_create);
+  find(handle, "dnnl_primitive_attr_set_scratchpad_mode", dnnl.primitive_attr_set_scratchpad_mode);
+  find(handle, "dnnl_primitive_attr_destroy", dnnl.primitive_attr_destroy);
   find(handle, "dnnl_primitive_desc_create", dnnl.primitive_desc_create);
   find(handle, "dnnl_primitive_desc_query_md", dnnl.primitive_desc_query_md);
   find(handle, "dnnl_primitive_desc_destroy", dnnl.primitive_desc_destroy);
@@ -94,9 +100,14 @@ struct OnednnLinear final : PackedLinear {
     auto operator<=>(const Key&) const = default;
   };
 
+  struct Product {
+    dnnl_primitive_t primitive = nullptr;
+    dnnl_memory_desc_t scratchpad{};
+  };
+
   explicit OnednnLinear(const Library& library) : dnnl(library) {}
   ~OnednnLinear() override {
-    for (const auto& [key, primitive] : primitives) dnnl.primitive_destroy(primitive);
+    for (const auto& [key, product] : products) dnnl.primitive_destroy(product.primitive);
     if (weights != nullptr) dnnl.memory_destroy(weights);
   }
   OnednnLinear(const OnednnLinear&) = delete;
@@ -108,7 +119,7 @@ struct OnednnLinear final : PackedLinear {
   FloatBuffer packed;
   dnnl_memory_t weights = nullptr;
   mutable std::mutex mutex;
-  mutable std::map<Key, dnnl_primitive_t> primitives;
+  mutable std::map<Key, Product> products;
 };
 
 class OnednnBackend final : public Backend {
@@ -189,8 +200,14 @@ class OnednnBackend final : public Backend {
     const dnnl_memory_desc_t y = rows_desc(rows, out, y_stride);
     dnnl_matmul_desc_t desc{};
     require(dnnl_.matmul_desc_init(&desc, &x, &weights, nullptr, &y), "matmul");
+    // The library's own scratchpad belongs to the thread that made the primitive; ours is executed by others too.
+    dnnl_primitive_attr_t attributes = nullptr;
+    require(dnnl_.primitive_attr_create(&attributes), "matmul");
+    require(dnnl_.primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user), "matmul");
     dnnl_primitive_desc_t primitive = nullptr;
-    require(dnnl_.primitive_desc_create(&primitive, &desc, nullptr, engine_, nullptr), "matmul");
+    const dnnl_status_t status = dnnl_.primitive_desc_create(&primitive, &desc, attributes, engine_, nullptr);
+    dnnl_.primitive_attr_destroy(attributes);
+    require(status, "matmul");
     return primitive;
   }
 
@@ -201,29 +218,39 @@ class OnednnBackend final : public Backend {
     require(dnnl_.stream_wait(stream), "product");
   }
 
-  dnnl_primitive_t primitive_of(const OnednnLinear& packed, const OnednnLinear::Key& key) const {
+  OnednnLinear::Product product_of(const OnednnLinear& packed, const OnednnLinear::Key& key) const {
     const std::lock_guard lock(packed.mutex);
-    dnnl_primitive_t& primitive = packed.primitives[key];
-    if (primitive == nullptr) {
+    OnednnLinear::Product& product = packed.products[key];
+    if (product.primitive == nullptr) {
       const dnnl_primitive_desc_t desc =
           matmul_desc(key.rows, packed.in, packed.out, key.x_stride, key.y_stride, packed.weights_desc);
-      require(dnnl_.primitive_create(&primitive, desc), "matmul");
+      product.scratchpad = *dnnl_.primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
+      const dnnl_status_t status = dnnl_.primitive_create(&product.primitive, desc);
       dnnl_.primitive_desc_destroy(desc);
+      require(status, "matmul");
     }
-    return primitive;
+    return product;
   }
 
   void multiply(const OnednnLinear& packed, ConstMatrix x, Matrix y) const {
-    const dnnl_primitive_t primitive = primitive_of(packed, {x.rows, x.stride, y.stride});
+    const OnednnLinear::Product product = product_of(packed, {x.rows, x.stride, y.stride});
+    thread_local FloatBuffer scratch;
+    scratch.reserve(dnnl_.memory_desc_get_size(&product.scratchpad) / sizeof(float) + 1);
     const dnnl_memory_desc_t x_desc = rows_desc(x.rows, packed.in, x.stride);
     const dnnl_memory_desc_t y_desc = rows_desc(y.rows, packed.out, y.stride);
     dnnl_memory_t from = nullptr;
     dnnl_memory_t to = nullptr;
+    dnnl_memory_t scratchpad = nullptr;
     // The library's interface has no const; it reads the source only.
     require(dnnl_.memory_create(&from, &x_desc, engine_, const_cast<float*>(x.data)), "rows");
     require(dnnl_.memory_create(&to, &y_desc, engine_, y.data), "rows");
-    const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, packed.weights}, {DNNL_ARG_DST, to}};
-    execute(primitive, 3, arguments);
+    require(dnnl_.memory_create(&scratchpad, &product.scratchpad, engine_, scratch.data()), "scratchpad");
+    const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, from},
+                                         {DNNL_ARG_WEIGHTS, packed.weights},
+                                         {DNNL_ARG_DST, to},
+                                         {DNNL_ARG_SCRATCHPAD, scratchpad}};
+    execute(product.primitive, 4, arguments);
+    dnnl_.memory_destroy(scratchpad);
     dnnl_.memory_destroy(from);
     dnnl_.memory_destroy(to);
   }
