@@ -171,13 +171,13 @@ Answer relations_answer(const TreebankScore& score) {
 
 /// The same for people: what a terminal has room for.
 Answer relations_table(const TreebankScore& score) {
-  Answer answer{"relations", "the best head of each relation, from the dependent to its head and from the head to the dependent",
+  Answer answer{"relations", "the best head of each relation, in both directions",
                 {"relation", "direction", "head", "accuracy", "support", "baseline", "offset", "accuracy_any"}, {}, false};
   for (const RelationScore& relation : score.relations()) {
     answer.rows.push_back({AnswerCell::of(relation.relation), AnswerCell::of(std::string(relation.direction == "dependent-to-head" ? "→ head" : "→ dependent")),
                            AnswerCell::of(std::to_string(relation.layer) + "." + std::to_string(relation.head)), AnswerCell::of(relation.accuracy),
                            AnswerCell::of(relation.support), AnswerCell::of(relation.baseline), AnswerCell::whole(relation.baseline_offset),
-                           AnswerCell::of(relation.accuracy_any)});
+                           relation.support_any > 0 ? AnswerCell::of(relation.accuracy_any) : AnswerCell::of(std::string())});
   }
   return answer;
 }
