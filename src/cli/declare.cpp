@@ -189,9 +189,9 @@ void declare_quantize(OptionList& list, QuantizeOptions& quantize) {
   list.value("--calibrate", "FILE", "for int8: ranges from the vectors of the texts in FILE", into(quantize.calibrate));
 }
 
-void declare_selection(OptionList& list, EncodingOptions& encoding) {
+void declare_selection(OptionList& list, EncodingOptions& encoding, bool explains) {
   list.group("Heads");
-  list.value("--layer", "LIST", "layers, such as 0,3-5,-1 (default all)",
+  list.value("--layer", "LIST", explains ? "the layer (default 0)" : "layers, such as 0,3-5,-1 (default all)",
              [&](const std::string& text) { encoding.layers = parse_ranges(text, "--layer"); });
   list.value("--head", "LIST", "heads, such as 0,3-5,-1 (default all)",
              [&](const std::string& text) { encoding.heads = parse_ranges(text, "--head"); });
@@ -476,7 +476,7 @@ OptionList command_options(const Command& command, Options& options) {
   if (command.has(kAgainst)) declare_against(list, options.study);
   if (command.has(kCorpus)) declare_corpus(list, options.questions, options.study);
   if (command.has(kQuestions)) declare_questions(list, options.questions);
-  if (command.has(kSelection)) declare_selection(list, options.encoding);
+  if (command.has(kSelection)) declare_selection(list, options.encoding, command.has(kToken));
   if (command.has(kAblation)) {
     list.group("Heads");
     list.value("--ablate", "LIST", "heads that contribute nothing, such as 0.3,1.* (layer.head)",

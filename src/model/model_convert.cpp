@@ -6,6 +6,7 @@
 #include "mha/core/error.hpp"
 #include "mha/io/json_weights.hpp"
 #include "mha/model/model_tools.hpp"
+#include "mha/ops/vector.hpp"
 #include "model/json_fields.hpp"
 #include "model/json_sentence.hpp"
 #include "model/model_writer.hpp"
@@ -169,20 +170,12 @@ EmbeddingDrift embedding_drift(const Model& a, const Model& b, std::span<const s
       throw_usage("compare: expected sentence vectors of one width, got " + std::to_string(from_a.size()) + " and " +
                   std::to_string(from_b.size()));
     }
-    double dot = 0;
-    double aa = 0;
-    double bb = 0;
     for (std::size_t i = 0; i < from_a.size(); ++i) {
-      const auto x = static_cast<double>(from_a[i]);
-      const auto y = static_cast<double>(from_b[i]);
-      dot += x * y;
-      aa += x * x;
-      bb += y * y;
-      drift.max_abs = std::max(drift.max_abs, std::abs(x - y));
+      drift.max_abs = std::max(drift.max_abs, std::abs(double{from_a[i]} - double{from_b[i]}));
     }
-    const double cosine = aa > 0 && bb > 0 ? dot / std::sqrt(aa * bb) : (aa == bb ? 1.0 : 0.0);
-    cosines += cosine;
-    drift.least_cosine = std::min(drift.least_cosine, cosine);
+    const double alike = from_a == from_b ? 1.0 : cosine(from_a, from_b);
+    cosines += alike;
+    drift.least_cosine = std::min(drift.least_cosine, alike);
     ++drift.texts;
   }
   if (drift.texts > 0) drift.mean_cosine = cosines / static_cast<double>(drift.texts);
