@@ -86,7 +86,7 @@ TEST_CASE("the strongest edges come first, and a head's rank counts the keys abo
   }
 }
 
-TEST_CASE("a token is named by text, piece, other case or position; an ambiguous or unknown name is wrong usage") {
+TEST_CASE("a token is named by text, piece, other case or position, an ambiguous or unknown name is wrong usage") {
   const AttentionMaps maps = example_maps({"She", "is", "a", "lead", "##er", "is"}, 1, 1);
   CHECK(mha::find_label(maps, "She") == 1);
   CHECK(mha::find_label(maps, "she") == 1);

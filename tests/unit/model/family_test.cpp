@@ -149,7 +149,7 @@ TEST_CASE("an absent array is an error with its name, its shape and the nearest 
         "file is bert.encoder.layer.0.attention.self.query_.weight");
 }
 
-TEST_CASE("a wrong shape or type is an error with name, expected and found; other arrays are listed as unused") {
+TEST_CASE("a wrong shape or type is an error with name, expected and found, other arrays are listed as unused") {
   const FamilyModel model = read_family(bert_config(), "config.json");
   std::vector<std::string> unused;
   test::MemoryWeights w = bert_weights(model.config);

@@ -51,7 +51,7 @@ TEST_CASE("the maximum length comes from the first of option, sentence config, t
   CHECK(folder.header(options).max_length == 12U);
 }
 
-TEST_CASE("no length goes above what the position table serves; an option that does is capped with a note") {
+TEST_CASE("no length goes above what the position table serves, an option that does is capped with a note") {
   Folder folder;
   folder.with("config.json", kRoberta).with("sentence_bert_config.json", R"({"max_seq_length": 512})");
   CHECK(folder.header().max_length == 38U);  // 42 rows − padding index 3 − 1
@@ -77,7 +77,7 @@ TEST_CASE("a maximum length that is no number of tokens is refused, a sentinel i
   }
 }
 
-TEST_CASE("a folder with a tokenizer alone can tokenize; its limit is the tokenizer's own, or none") {
+TEST_CASE("a folder with a tokenizer alone can tokenize, its limit is the tokenizer's own, or none") {
   Folder folder;
   folder.with("tokenizer.json", words_tokenizer());
   CHECK_FALSE(mha::load_tokenizer(folder.location(), {}).max_length);

@@ -45,7 +45,7 @@ TEST_CASE("every pooling mode gives what its definition says") {
   CHECK(pooled({last, cls}) == Values{5, 0, 1, -2});
 }
 
-TEST_CASE("a prompt that is left out takes no part; weights still count from the first token") {
+TEST_CASE("a prompt that is left out takes no part, weights still count from the first token") {
   using enum PoolingMode;
   CHECK(pooled({cls}, 1) == Values{3, 4});
   CHECK(pooled({mean}, 1) == Values{4, 2});

@@ -52,7 +52,7 @@ TEST_CASE("BPE joins the pair of the lowest rank first, the leftmost of equals")
   CHECK(cut(*model, "aabc") == Pieces{{5, 0, 2}, {4, 2, 4}});
 }
 
-TEST_CASE("merges may be strings, pairs, or start with a version line; the last of equal pairs counts") {
+TEST_CASE("merges may be strings, pairs, or start with a version line, the last of equal pairs counts") {
   CHECK(ids(*bpe(R"("vocab":{"#":0,"a":1,"#a":2},"merges":["#version: 0.2","# a"])"), "#a") == Ids{2});
   CHECK(ids(*bpe(R"("vocab":{" ":0,"a":1," a":2},"merges":[[" ","a"]])"), " a") == Ids{2});
   // a b, b c, a b again: the later rank of a b lets b c go first
