@@ -94,7 +94,9 @@ class Table {
       out_ += pad_left(fit(matrix.keys ? display_name(e_.labels[c]) : std::to_string(c), kCell - 1), kCell);
     }
     out_ += all ? "\n" : "  …\n";
-    const std::size_t rows = std::min(matrix.rows, matrix.keys ? kKeyRows : kRows);
+    // A line that says there is one more takes as much room as that one.
+    const std::size_t most = matrix.keys ? kKeyRows : kRows;
+    const std::size_t rows = matrix.rows > most + 1 ? most : matrix.rows;
     for (std::size_t r = 0; r < rows; ++r) {
       out_ += "  " + pad_left(row_name(e_, matrix, r), label_columns_) + " ";
       for (std::size_t c = 0; c < columns; ++c) out_ += number_cell(matrix.values[r * matrix.columns + c]);
