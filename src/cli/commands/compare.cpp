@@ -166,6 +166,9 @@ int run(const Options& options, Log& log) {
     throw_usage("compare: expected two TEXTs, or --against MODEL, got " + std::to_string(options.input.texts.size()) +
                 (options.input.texts.size() == 1 ? " TEXT" : " TEXTs"));
   }
+  if (!two_models && options.input.shards > 1) {
+    throw_usage("--shard: expected --against MODEL with it, got two TEXTs to compare");
+  }
   const ModelLocation location = choose_model(options);
   const ModelLocation other = two_models ? find_model(options.study.against, model_search()) : location;
   const auto out = open_output(options);
