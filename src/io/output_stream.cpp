@@ -132,15 +132,21 @@ void OutputStream::open_partial() {
   partial += ".partial";
   const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   if (descriptor < 0) throw_output(path_text(partial) + ": cannot be opened for writing: " + system_error_text(errno));
-  owned_ = true;
-  descriptor_ = descriptor;
+  FileDescriptor file(descriptor);
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    throw_output(path_text(partial) + ": another process is writing it; wait for its end");
+  }
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     throw_output(path_text(partial) + ": expected a regular file");
   }
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    throw_output(path_text(partial) + ": another process is writing it; wait for its end");
+  // Between opening and locking the other process may have given the file its name: it must not be cut then.
+  struct stat named {};
+  if (::lstat(partial.c_str(), &named) != 0 || named.st_dev != status.st_dev || named.st_ino != status.st_ino) {
+    throw_output(path_text(partial) + ": another process has just finished it; run again");
   }
+  owned_ = true;
+  descriptor_ = file.release();
   temporary_ = partial_ = partial;
   keep_first(static_cast<std::uint64_t>(status.st_size));
 }
