@@ -134,6 +134,8 @@ void OutputStream::open_partial() {
   if (descriptor < 0) throw_output(path_text(partial) + ": cannot be opened for writing: " + system_error_text(errno));
   FileDescriptor file(descriptor);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    const int why = errno;
+    if (why != EWOULDBLOCK) throw_output(path_text(partial) + ": cannot be locked: " + system_error_text(why));
     throw_output(path_text(partial) + ": another process is writing it; wait for its end");
   }
   struct stat status {};
@@ -154,7 +156,9 @@ void OutputStream::open_partial() {
 void OutputStream::keep_first(std::uint64_t bytes) {
   if (partial_.empty() || position_ > 0) throw_internal(name_ + ": nothing to cut there");
   const auto end = static_cast<off_t>(bytes);
-  if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) != end) fail("cannot be written", errno);
+  if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) != end) {
+    fail("cannot be written", errno);
+  }
   use(descriptor_, true);
 }
 
