@@ -89,8 +89,10 @@ void declare_inputs(OptionList& list, InputOptions& input) {
   list.flag("-0,--null", "inputs end with NUL, the same as --input-format nul",
             [&] { input.format = InputFormat::nul; });
   list.value("--pair", "TEXT", "second segment of a single input", [&](const std::string& text) { input.pair = text; });
-  list.value("--text-key", "KEY", "JSON Lines key of the text (default text)", named_into(input.text_key, "--text-key"));
-  list.value("--pair-key", "KEY", "JSON Lines key of the second text (default text_pair)", named_into(input.pair_key, "--pair-key"));
+  list.value("--text-key", "KEY", "JSON Lines key of the text (default text)",
+             named_into(input.text_key, "--text-key"));
+  list.value("--pair-key", "KEY", "JSON Lines key of the second text (default text_pair)",
+             named_into(input.pair_key, "--pair-key"));
   list.value("--id-key", "KEY", "JSON Lines key of the id (default id)", named_into(input.id_key, "--id-key"));
   list.flag("--pass-through", "copy the other keys of JSON Lines inputs into the results",
             [&] { input.pass_through = true; });
@@ -159,10 +161,11 @@ void declare_windows(OptionList& list, WindowOptions& windows) {
   list.value("--chunk", "TOKENS",
              "cut each text into windows of at most TOKENS tokens, specials and prompt included; a record each",
              [&](const std::string& text) { windows.tokens = parse_count("--chunk", text, 1); });
-  list.value("--stride", "N",
-             "tokens that neighbouring windows share (default 0); with --late-chunk what a further pass repeats (default "
-             "a quarter of it)",
-             [&](const std::string& text) { windows.overlap = parse_count("--stride", text, 0); });
+  list.value(
+      "--stride", "N",
+      "tokens that neighbouring windows share (default 0); with --late-chunk what a further pass repeats (default "
+      "a quarter of it)",
+      [&](const std::string& text) { windows.overlap = parse_count("--stride", text, 0); });
   list.flag("--late-chunk",
             "windows are sentences, joined up to --chunk tokens, each pooled from one pass over the whole text, or as "
             "much as the model reads at once",
@@ -199,7 +202,8 @@ void declare_selection(OptionList& list, EncodingOptions& encoding, bool explain
 
 void declare_questions(OptionList& list, AttentionQuestions& questions) {
   list.group("Questions");
-  list.flag("--words", "join pieces to words: weights to a word are summed, from a word averaged", [&] { questions.words = true; });
+  list.flag("--words", "join pieces to words: weights to a word are summed, from a word averaged",
+            [&] { questions.words = true; });
   list.flag("--hide-specials", "leave special tokens out of what is shown; weights are not rescaled",
             [&] { questions.hide_specials = true; });
   list.value("--average", "AXIS", "mean over layers, heads or all", [&](const std::string& word) {
@@ -208,8 +212,10 @@ void declare_questions(OptionList& list, AttentionQuestions& questions) {
     questions.average_layers = layers;
     questions.average_heads = heads;
   });
-  list.flag("--rollout", "attention rolled out over all layers (Abnar & Zuidema 2020)", [&] { questions.rollout = true; });
-  list.value("--find", "'QUERY>KEY'", "rank all heads by that weight; a token is its text, or #3 by position (repeatable)",
+  list.flag("--rollout", "attention rolled out over all layers (Abnar & Zuidema 2020)",
+            [&] { questions.rollout = true; });
+  list.value("--find", "'QUERY>KEY'",
+             "rank all heads by that weight; a token is its text, or #3 by position (repeatable)",
              [&](const std::string& text) {
                const std::size_t sign = text.find('>', 1);
                if (sign == std::string::npos || sign + 1 == text.size()) {
@@ -217,25 +223,32 @@ void declare_questions(OptionList& list, AttentionQuestions& questions) {
                }
                questions.find.emplace_back(text.substr(0, sign), text.substr(sign + 1));
              });
-  list.value("--top", "K", "the K strongest edges of each query", [&](const std::string& text) { questions.top = parse_count("--top", text, 1); });
+  list.value("--top", "K", "the K strongest edges of each query",
+             [&](const std::string& text) { questions.top = parse_count("--top", text, 1); });
   list.flag("--stats", "a row a head: entropy, shares and distance", [&] { questions.stats = true; });
 }
 
 void declare_corpus(OptionList& list, AttentionQuestions& questions, StudyOptions& study) {
   list.group("Heads");
   list.value("--conllu", "FILE", "score heads against a treebank, - is stdin", named_into(study.conllu, "--conllu"));
-  list.flag("--importance", "change of the sentence vectors when each head is ablated", [&] { study.importance = true; });
-  list.flag("--hide-specials", "leave special tokens out of the averages over queries", [&] { questions.hide_specials = true; });
+  list.flag("--importance", "change of the sentence vectors when each head is ablated",
+            [&] { study.importance = true; });
+  list.flag("--hide-specials", "leave special tokens out of the averages over queries",
+            [&] { questions.hide_specials = true; });
 }
 
 void declare_against(OptionList& list, StudyOptions& study) {
   list.group("Comparison");
-  list.value("--against", "MODEL", "compare the model with MODEL on every input (else two TEXTs in one model)", named_into(study.against, "--against"));
-  list.value("--tolerance", "X", "exit 1 when 1 - cosine, a difference or a distance is over X", [&](const std::string& text) {
-    double value = 0;
-    if (!parse_double(text, value) || value < 0) throw_usage("--tolerance: expected a number from 0, got \"" + text + '"');
-    study.tolerance = value;
-  });
+  list.value("--against", "MODEL", "compare the model with MODEL on every input (else two TEXTs in one model)",
+             named_into(study.against, "--against"));
+  list.value("--tolerance", "X", "exit 1 when 1 - cosine, a difference or a distance is over X",
+             [&](const std::string& text) {
+               double value = 0;
+               if (!parse_double(text, value) || value < 0) {
+                 throw_usage("--tolerance: expected a number from 0, got \"" + text + '"');
+               }
+               study.tolerance = value;
+             });
 }
 
 void declare_output(OptionList& list, const Command& command, OutputOptions& output) {
@@ -296,7 +309,8 @@ void declare_task(OptionList& list, const Command& command, TaskOptions& task) {
                [&](const std::string& text) { task.top_k = parse_count("--top-k", text, 1); });
   }
   if (command.has(kFilling)) {
-    list.value("--targets", "LIST", "score only these words, separated by commas; scores stay those of the whole vocabulary",
+    list.value("--targets", "LIST",
+               "score only these words, separated by commas; scores stay those of the whole vocabulary",
                [&](const std::string& text) { task.targets = parse_list("--targets", text); });
   }
   if (command.has(kLabels)) {
@@ -471,7 +485,8 @@ OptionList command_options(const Command& command, Options& options) {
   if (command.has(kFresh)) declare_init(list, options.model);
   if (command.has(kToken)) {
     list.group("Explanation");
-    list.value("--token", "TOKEN", "the token that is followed, by its text, or #3 by position", into(options.study.token));
+    list.value("--token", "TOKEN", "the token that is followed, by its text, or #3 by position",
+               into(options.study.token));
   }
   if (command.has(kAgainst)) declare_against(list, options.study);
   if (command.has(kCorpus)) declare_corpus(list, options.questions, options.study);
@@ -491,7 +506,8 @@ OptionList command_options(const Command& command, Options& options) {
   if (command.has(kOffsets)) declare_offsets(list, options.output);
   if (command.has(kOutput)) declare_output(list, command, options.output);
   if (command.has(kResume)) {
-    list.flag("--resume", "go on where an earlier run of the same command stopped; needs --format jsonl and --output FILE",
+    list.flag("--resume",
+              "go on where an earlier run of the same command stopped; needs --format jsonl and --output FILE",
               [&] { options.output.resume = true; });
   }
   return list;
@@ -538,9 +554,8 @@ void check_options(const Options& options) {
     throw_usage("--format " + std::string(format_name(options.output.format)) +
                 ": expected one of --find, --top and --stats, got more; leave one out");
   }
-  const bool reads_stdin =
-      options.command->has(kInputs) && !options.command->has(kMeasuring) && input.texts.empty() && input.files.empty() &&
-      options.study.conllu.empty();
+  const bool reads_stdin = options.command->has(kInputs) && !options.command->has(kMeasuring) && input.texts.empty() &&
+                           input.files.empty() && options.study.conllu.empty();
   if (reads_stdin && isatty(STDIN_FILENO) != 0) {
     const std::string name(options.command->name);
     throw_usage(name + ": expected TEXT, --input FILE or a pipe on standard input, got a terminal\nUsage: mha-cli " +
@@ -549,7 +564,8 @@ void check_options(const Options& options) {
   if (options.output.resume && (options.output.file.empty() || options.output.file == "-")) {
     throw_usage("--resume: expected --output FILE with it, got none");
   }
-  const Format format = options.output.format == Format::automatic ? options.command->formats[0] : options.output.format;
+  const Format format =
+      options.output.format == Format::automatic ? options.command->formats[0] : options.output.format;
   if (options.output.resume && format != Format::jsonl) {
     throw_usage("--resume: expected --format jsonl, got " + std::string(format_name(format)));
   }

@@ -29,6 +29,12 @@ std::vector<float> row_of(const json& row, const std::string& place, std::size_t
   return values;
 }
 
+// Steps are cut from the difference, which two finite numbers need not have.
+void require_finite_range(float least, float greatest, const std::string& place) {
+  if (std::isfinite(greatest - least)) return;
+  throw_input(place + ": expected a range that float32 can hold, got one that is larger");
+}
+
 class TextsOfFile : public RecordSource {
  public:
   explicit TextsOfFile(const std::string& file) : reader_(TextReader::from_files({file})) {}
@@ -89,6 +95,7 @@ void read_ranges(const std::string& file, std::size_t width, VectorQuantization&
       throw_input(file + ": [1][" + std::to_string(i) + "]: expected at least " + ranges[0][i].dump() + ", got " +
                   ranges[1][i].dump());
     }
+    require_finite_range(quantization.least[i], quantization.greatest[i], file + ": [1][" + std::to_string(i) + "]");
   }
 }
 
@@ -101,6 +108,10 @@ VectorQuantization calibrate(const Options& options, const ModelWork& work,
   RangeSink ranges;
   run_workers(options, batch_tokens(*work.encoder), workers(plain), texts, ranges);
   if (ranges.least.empty()) throw_input("--calibrate: " + options.quantize.calibrate + ": expected texts, got none");
+  for (std::size_t i = 0; i < ranges.least.size(); ++i) {
+    require_finite_range(ranges.least[i], ranges.greatest[i],
+                         "--calibrate: " + options.quantize.calibrate + ": dimension " + std::to_string(i));
+  }
   return {work.quantization.type, std::move(ranges.least), std::move(ranges.greatest)};
 }
 

@@ -28,9 +28,11 @@ std::size_t index_of(std::string_view line, const std::filesystem::path& file, s
 }  // namespace
 
 bool is_finished(const OutputOptions& options, Log& log) {
+  if (!options.resume) return false;
   std::error_code error;
-  const bool finished = options.resume && std::filesystem::is_regular_file(options.file, error) &&
-                        !std::filesystem::exists(options.file + ".partial", error);
+  std::filesystem::path file = std::filesystem::canonical(options.file, error);  // the unfinished file lies beside it
+  const bool finished = std::filesystem::is_regular_file(file, error) &&
+                        !std::filesystem::exists(file += ".partial", error);
   if (finished) log.warning(options.file + ": is there already; nothing to resume");
   return finished;
 }

@@ -132,15 +132,23 @@ void OutputStream::open_partial() {
   partial += ".partial";
   const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   if (descriptor < 0) throw_output(path_text(partial) + ": cannot be opened for writing: " + system_error_text(errno));
-  owned_ = true;
-  descriptor_ = descriptor;
+  FileDescriptor file(descriptor);
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    const int why = errno;
+    if (why != EWOULDBLOCK) throw_output(path_text(partial) + ": cannot be locked: " + system_error_text(why));
+    throw_output(path_text(partial) + ": another process is writing it; wait for its end");
+  }
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     throw_output(path_text(partial) + ": expected a regular file");
   }
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    throw_output(path_text(partial) + ": another process is writing it; wait for its end");
+  // Between opening and locking the other process may have given the file its name: it must not be cut then.
+  struct stat named {};
+  if (::lstat(partial.c_str(), &named) != 0 || named.st_dev != status.st_dev || named.st_ino != status.st_ino) {
+    throw_output(path_text(partial) + ": another process has just finished it; run again");
   }
+  owned_ = true;
+  descriptor_ = file.release();
   temporary_ = partial_ = partial;
   keep_first(static_cast<std::uint64_t>(status.st_size));
 }
@@ -148,7 +156,9 @@ void OutputStream::open_partial() {
 void OutputStream::keep_first(std::uint64_t bytes) {
   if (partial_.empty() || position_ > 0) throw_internal(name_ + ": nothing to cut there");
   const auto end = static_cast<off_t>(bytes);
-  if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) != end) fail("cannot be written", errno);
+  if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) != end) {
+    fail("cannot be written", errno);
+  }
   use(descriptor_, true);
 }
 

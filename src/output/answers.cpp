@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kTableDigits = 4;
 
-const std::vector<std::string> kFindColumns{"query", "query_token", "key", "key_token", "layer", "head", "weight", "rank"};
+const std::vector<std::string> kFindColumns{"query", "query_token", "key",    "key_token",
+                                            "layer", "head",        "weight", "rank"};
 const std::vector<std::string> kEdgeColumns{"layer", "head", "query", "query_token", "key", "key_token", "weight"};
 const std::vector<std::string> kStatisticsColumns{"layer", "head",  "entropy", "self",     "previous",
                                                   "next",  "first", "special", "distance", "tokens"};
@@ -27,10 +28,11 @@ Answer find_answer(const AttentionMaps& maps, const AttentionQuestions& question
     const std::size_t query = find_label(maps, query_name);
     const std::size_t key = find_label(maps, key_name);
     for (const FoundEdge& edge : rank_heads(maps, query, key)) {
-      answer.rows.push_back({AnswerCell::of(maps.labels[query].position), AnswerCell::of(display_name(maps.labels[query])),
+      answer.rows.push_back({AnswerCell::of(maps.labels[query].position),
+                             AnswerCell::of(display_name(maps.labels[query])),
                              AnswerCell::of(maps.labels[key].position), AnswerCell::of(display_name(maps.labels[key])),
-                             AnswerCell::of(edge.layer), AnswerCell::of(edge.head), AnswerCell::of(static_cast<double>(edge.weight)),
-                             AnswerCell::of(edge.rank)});
+                             AnswerCell::of(edge.layer), AnswerCell::of(edge.head),
+                             AnswerCell::of(static_cast<double>(edge.weight)), AnswerCell::of(edge.rank)});
     }
   }
   return answer;
@@ -40,9 +42,10 @@ Answer edges_answer(const AttentionMaps& maps, const AttentionQuestions& questio
   Answer answer{"edges", "the strongest edges of each query", kEdgeColumns, {}, false};
   const AttentionMaps shown = questions.hide_specials ? without_specials(maps) : maps;
   for (const Edge& edge : top_edges(shown, questions.top)) {
-    answer.rows.push_back({AnswerCell::of(edge.layer), AnswerCell::of(edge.head), AnswerCell::of(shown.labels[edge.query].position),
-                           AnswerCell::of(display_name(shown.labels[edge.query])), AnswerCell::of(shown.labels[edge.key].position),
-                           AnswerCell::of(display_name(shown.labels[edge.key])), AnswerCell::of(static_cast<double>(edge.weight))});
+    answer.rows.push_back(
+        {AnswerCell::of(edge.layer), AnswerCell::of(edge.head), AnswerCell::of(shown.labels[edge.query].position),
+         AnswerCell::of(display_name(shown.labels[edge.query])), AnswerCell::of(shown.labels[edge.key].position),
+         AnswerCell::of(display_name(shown.labels[edge.key])), AnswerCell::of(static_cast<double>(edge.weight))});
   }
   return answer;
 }
@@ -52,9 +55,10 @@ Answer edges_answer(const AttentionMaps& maps, const AttentionQuestions& questio
 Answer statistics_answer(const std::vector<HeadStatistics>& heads) {
   Answer answer{"stats", "what each head does, averaged over query tokens", kStatisticsColumns, {}, false};
   for (const HeadStatistics& head : heads) {
-    answer.rows.push_back({AnswerCell::of(head.layer), AnswerCell::of(head.head), AnswerCell::of(head.entropy), AnswerCell::of(head.self),
-                           AnswerCell::of(head.previous), AnswerCell::of(head.next), AnswerCell::of(head.first),
-                           AnswerCell::of(head.special), AnswerCell::of(head.distance), AnswerCell::of(head.tokens)});
+    answer.rows.push_back({AnswerCell::of(head.layer), AnswerCell::of(head.head), AnswerCell::of(head.entropy),
+                           AnswerCell::of(head.self), AnswerCell::of(head.previous), AnswerCell::of(head.next),
+                           AnswerCell::of(head.first), AnswerCell::of(head.special), AnswerCell::of(head.distance),
+                           AnswerCell::of(head.tokens)});
   }
   return answer;
 }

@@ -24,7 +24,10 @@ inline constexpr std::array<Rgb, 9> kColorScale{{{68, 1, 84},
                                                  {253, 231, 37}}};
 
 /// Place of a weight on the scale: its square root, so that small shares can be told apart.
-inline double scale_position(float weight) { return std::sqrt(std::clamp(static_cast<double>(weight), 0.0, 1.0)); }
+inline double scale_position(float weight) {
+  // NaN, which a damaged model may have in a head that is ablated, stands at 0: places index tables.
+  return weight > 0.0F ? std::sqrt(std::min(static_cast<double>(weight), 1.0)) : 0.0;
+}
 
 inline Rgb scale_color(double position) {
   const double at = std::clamp(position, 0.0, 1.0) * static_cast<double>(kColorScale.size() - 1);

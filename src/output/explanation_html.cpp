@@ -25,7 +25,8 @@ constexpr std::size_t kHeadRows = 128;    // of every head's matrices
 constexpr std::size_t kHeadColumns = 64;
 
 std::string paragraph(std::string_view kind, const std::string& text) {
-  return "<p" + (kind.empty() ? std::string() : " class=\"" + std::string(kind) + "\"") + ">" + escape_markup(text) + "</p>\n";
+  return "<p" + (kind.empty() ? std::string() : " class=\"" + std::string(kind) + "\"") + ">" + escape_markup(text) +
+         "</p>\n";
 }
 
 std::string table(const Explanation& explanation, const ShownMatrix& matrix) {
@@ -33,7 +34,8 @@ std::string table(const Explanation& explanation, const ShownMatrix& matrix) {
   const std::size_t columns = std::min(matrix.columns, matrix.keys ? kRows : kColumns);
   std::string out = "<div class=\"scroll\"><table>\n<thead><tr><td></td>";
   for (std::size_t c = 0; c < columns; ++c) {
-    out += "<th scope=\"col\">" + (matrix.keys ? escape_markup(display_name(explanation.labels[c])) : std::to_string(c)) + "</th>";
+    out += "<th scope=\"col\">" +
+           (matrix.keys ? escape_markup(display_name(explanation.labels[c])) : std::to_string(c)) + "</th>";
   }
   out += columns < matrix.columns ? "<th>…</th></tr></thead>\n<tbody>\n" : "</tr></thead>\n<tbody>\n";
   for (std::size_t r = 0; r < rows; ++r) {
@@ -50,7 +52,8 @@ std::string table(const Explanation& explanation, const ShownMatrix& matrix) {
 }
 
 std::string foldable(const Explanation& explanation, const ShownMatrix& matrix) {
-  return "<details><summary>" + escape_markup(matrix.caption) + "</summary>\n" + table(explanation, matrix) + "</details>\n";
+  return "<details><summary>" + escape_markup(matrix.caption) + "</summary>\n" + table(explanation, matrix) +
+         "</details>\n";
 }
 
 // The matrices of the first heads, which the script replaces by those of the chosen one.
@@ -99,8 +102,13 @@ class HeadNumbers {
     const std::size_t shown = std::min(stage.cols, kHeadColumns);
     // Sentences about any token need whole rows of weights.
     const std::size_t stored = stage.name == "probabilities" ? stage.cols : shown;
-    meta_["stages"].push_back({{"name", stage.name}, {"what", matrix.what}, {"rows", stage.rows}, {"columns", stage.cols},
-                               {"shown", shown}, {"stored", stored}, {"keys", matrix.keys}});
+    meta_["stages"].push_back({{"name", stage.name},
+                               {"what", matrix.what},
+                               {"rows", stage.rows},
+                               {"columns", stage.cols},
+                               {"shown", shown},
+                               {"stored", stored},
+                               {"keys", matrix.keys}});
     for (const std::size_t head : e_.heads) {
       for (std::size_t r = 0; r < rows_; ++r) {
         const float* row = e_.of_head(stage, head) + r * stage.cols;
@@ -111,7 +119,9 @@ class HeadNumbers {
 
   void add_lengths(const Stage& shares) {
     for (const std::size_t head : e_.heads) {
-      for (std::size_t r = 0; r < rows_; ++r) append(static_cast<float>(length_of(e_.of_head(shares, head) + r * shares.cols, shares.cols)));
+      for (std::size_t r = 0; r < rows_; ++r) {
+        append(static_cast<float>(length_of(e_.of_head(shares, head) + r * shares.cols, shares.cols)));
+      }
     }
   }
 
@@ -134,12 +144,14 @@ std::string explanation_html(const Explanation& explanation, const ExplanationOp
   const std::size_t tokens = explanation.labels.size();
   std::string body = "<h1>" + escape_markup(text) + "</h1>\n";
   body += paragraph("facts", explanation.model + ", layer " + std::to_string(explanation.layer) + ", " +
-                                 std::to_string(explanation.config.n_heads) + " heads of " + std::to_string(explanation.config.d_head));
+                                 std::to_string(explanation.config.n_heads) + " heads of " +
+                                 std::to_string(explanation.config.d_head));
   if (explanation.heads.size() > kShownHeads) {
     body += paragraph("note static", "Without its script this page shows the matrices of two heads.");
   }
   if (tokens > kHeadRows) {
-    body += paragraph("note", "Matrices show the first tokens of " + std::to_string(tokens) + "; --format json has all numbers.");
+    body += paragraph(
+        "note", "Matrices show the first tokens of " + std::to_string(tokens) + "; --format json has all numbers.");
   }
   const std::vector<ExplanationStep> steps = explanation_steps(explanation, token);
   for (const ExplanationStep& step : steps) {
@@ -149,8 +161,9 @@ std::string explanation_html(const Explanation& explanation, const ExplanationOp
     if (!step.head_matrices.empty()) body += of_heads(explanation, step);
     if (!step.findings.empty()) {
       if (!step.title_after.empty()) {
-        body += "<p>" + escape_markup(step.title_before) + "<span data-token>" + escape_markup(display_name(explanation.labels[token])) +
-                "</span>" + escape_markup(step.title_after) + "</p>\n";
+        body += "<p>" + escape_markup(step.title_before) + "<span data-token>" +
+                escape_markup(display_name(explanation.labels[token])) + "</span>" + escape_markup(step.title_after) +
+                "</p>\n";
       }
       body += "<ul class=\"findings\" data-findings=\"" + std::string(step.name) + "\">\n";
       for (const std::string& finding : step.findings) body += "<li>" + escape_markup(finding) + "</li>\n";

@@ -70,7 +70,8 @@ class Story {
 
   void show(ExplanationStep& step, std::string_view name, const std::string& caption) const {
     if (const Stage* s = stage(name); s != nullptr && s->heads == 0) {
-      step.matrices.push_back({caption + ": " + shape(s->rows, s->cols), s->values.data(), s->rows, s->cols, false, name, {}, {}});
+      step.matrices.push_back(
+          {caption + ": " + shape(s->rows, s->cols), s->values.data(), s->rows, s->cols, false, name, {}, {}});
     }
   }
 
@@ -100,7 +101,8 @@ class Story {
     step.name = "input";
     step.heading = "Step 1  The input: embedding plus position";
     step.analogy = "Your biography: what each word is, and where it stands.";
-    step.sentences.push_back("The text is " + number(tokens_) + " tokens. Each becomes a vector of d_model = " + number(e_.config.d_model) +
+    step.sentences.push_back("The text is " + number(tokens_) +
+                             " tokens. Each becomes a vector of d_model = " + number(e_.config.d_model) +
                              " numbers, so X is " + shape(tokens_, e_.config.d_model) + ".");
     if (e_.layer > 0) {
       step.sentences.push_back("Layer " + number(e_.layer) + " reads what layer " + number(e_.layer - 1) +
@@ -108,9 +110,13 @@ class Story {
     }
     if (e_.layer == 0) {
       show(step, "word_embedding", "embedding");
-      show(step, "position_encoding", e_.config.position.sinusoidal != PositionConfig::Sinusoidal::none ? "position encoding, sines and cosines" : "position embeddings");
+      show(step, "position_encoding",
+           e_.config.position.sinusoidal != PositionConfig::Sinusoidal::none ? "position encoding, sines and cosines"
+                                                                             : "position embeddings");
       show(step, "token_type", "token type embeddings");
-      if (e_.config.embedding_norm && e_.config.norm) step.sentences.push_back("X is their sum after " + norm_text() + ".");
+      if (e_.config.embedding_norm && e_.config.norm) {
+        step.sentences.push_back("X is their sum after " + norm_text() + ".");
+      }
     }
     show(step, "X", "X");
     steps_.push_back(std::move(step));
@@ -120,18 +126,23 @@ class Story {
     ExplanationStep step;
     step.name = "heads";
     step.heading = "Step 2  The heads: Q, K and V";
-    step.analogy = "Each head reads the biography through its own lens: Q is its question, K the description, V the content.";
+    step.analogy =
+        "Each head reads the biography through its own lens: Q is its question, K the description, V the content.";
     const std::string input = stage("norm1") != nullptr ? "norm1(X)" : "X";
     if (stage("norm1") != nullptr) {
-      step.sentences.push_back("This is a pre-norm model: Q, K and V are made from norm1(X), X after its normalisation.");
+      step.sentences.push_back(
+          "This is a pre-norm model: Q, K and V are made from norm1(X), X after its normalisation.");
       show(step, "norm1", "norm1(X)");
     }
     const bool bias = e_.config.attention_bias;
-    step.sentences.push_back("d_model " + number(e_.config.d_model) + " is read by " + number(e_.config.n_heads) + " heads of d_head " + number(e_.config.d_head) +
-                             ": Q = " + input + "·Wq" + (bias ? " + bq" : "") + ", K = " + input + "·Wk" + (bias ? " + bk" : "") + " and V = " +
-                             input + "·Wv" + (bias ? " + bv" : "") + " are " + shape(tokens_, e_.config.d_head) + " a head.");
+    step.sentences.push_back("d_model " + number(e_.config.d_model) + " is read by " + number(e_.config.n_heads) +
+                             " heads of d_head " + number(e_.config.d_head) + ": Q = " + input + "·Wq" +
+                             (bias ? " + bq" : "") + ", K = " + input + "·Wk" + (bias ? " + bk" : "") +
+                             " and V = " + input + "·Wv" + (bias ? " + bv" : "") + " are " +
+                             shape(tokens_, e_.config.d_head) + " a head.");
     if (e_.config.n_kv_heads < e_.config.n_heads) {
-      step.sentences.push_back("Its " + number(e_.config.n_heads) + " heads share " + number(e_.config.n_kv_heads) + " of K and V.");
+      step.sentences.push_back("Its " + number(e_.config.n_heads) + " heads share " + number(e_.config.n_kv_heads) +
+                               " of K and V.");
     }
     if (e_.config.position.rotary != PositionConfig::Rotary::none) {
       step.sentences.push_back("Q and K are shown after their rotation by the token's position.");
@@ -146,17 +157,22 @@ class Story {
     ExplanationStep step;
     step.name = "scores";
     step.heading = "Step 3  Who listens to whom: scores and softmax";
-    step.analogy = "Every question is held against every description; the softmax turns the matches into shares of attention.";
+    step.analogy =
+        "Every question is held against every description; the softmax turns the matches into shares of attention.";
     const PositionConfig& position = e_.config.position;
     const bool scaled = e_.config.scale_scores;
     const std::size_t square = e_.config.d_head * e_.config.score_parts;
     const std::string root = decimal(std::sqrt(static_cast<double>(square)), 3);
     const bool biased = position.relative_bias || position.alibi || position.disentangled;
-    step.sentences.push_back("Scores = Q·Kᵀ are " + shape(tokens_, tokens_) +
-                             (scaled ? ", divided by √" + number(square) + " = " + root : ", not divided in this family") +
-                             (biased ? ", plus what the distance of the tokens adds" : "") + "; the softmax of each row sums to 1.");
+    step.sentences.push_back(
+        "Scores = Q·Kᵀ are " + shape(tokens_, tokens_) +
+        (scaled ? ", divided by √" + number(square) + " = " + root : ", not divided in this family") +
+        (biased ? ", plus what the distance of the tokens adds" : "") + "; the softmax of each row sums to 1.");
     show_heads(step, "scores", "scores = Q·Kᵀ", true);
-    show_heads(step, "scaled", (scaled ? "scaled = scores / " + root : std::string("what enters the softmax")) + (scaled && biased ? " + distances" : ""), true);
+    show_heads(step, "scaled",
+               (scaled ? "scaled = scores / " + root : std::string("what enters the softmax")) +
+                   (scaled && biased ? " + distances" : ""),
+               true);
     show_heads(step, "probabilities", "probabilities = softmax by row", true);
     if (const Stage* s = stage("probabilities"); s != nullptr && token_ < tokens_) {
       step.title_before = "Whom ";
@@ -193,8 +209,8 @@ class Story {
       for (const std::size_t head : e_.heads) {
         const float* row = s->values.data() + (head * tokens_ + token_) * tokens_;
         const auto most = static_cast<std::size_t>(std::max_element(row, row + tokens_) - row);
-        step.findings.push_back("head " + number(head) + ": Z of " + name_ + " is " + percent(static_cast<double>(row[most])) +
-                                " the V of " + display_name(e_.labels[most]));
+        step.findings.push_back("head " + number(head) + ": Z of " + name_ + " is " +
+                                percent(static_cast<double>(row[most])) + " the V of " + display_name(e_.labels[most]));
       }
     }
     steps_.push_back(std::move(step));
@@ -206,23 +222,33 @@ class Story {
     step.heading = "Step 5  All perspectives: concat and Wo";
     step.analogy = "The reports lie side by side on the table; Wo is the chief who reads them all and decides.";
     const std::size_t width = e_.config.n_heads * e_.config.d_head;
-    step.sentences.push_back("The Z of " + number(e_.config.n_heads) + " heads side by side are the concat " + shape(tokens_, width) + ", " +
-                             number(e_.config.n_heads) + " × " + number(e_.config.d_head) + " = " + number(width) + "; times Wo" +
-                             (e_.output_bias.empty() ? "" : ", plus its bias bo,") + " it is " + shape(tokens_, e_.config.d_model) + " again.");
+    step.sentences.push_back("The Z of " + number(e_.config.n_heads) + " heads side by side are the concat " +
+                             shape(tokens_, width) + ", " + number(e_.config.n_heads) + " × " +
+                             number(e_.config.d_head) + " = " + number(width) + "; times Wo" +
+                             (e_.output_bias.empty() ? "" : ", plus its bias bo,") + " it is " +
+                             shape(tokens_, e_.config.d_model) + " again.");
     show(step, "concat", "concat");
     if (!e_.output_bias.empty()) {
-      step.matrices.push_back({"bo, added to every token: " + shape(1, e_.config.d_model), e_.output_bias.data(), 1, e_.config.d_model,
-                               false, {}, {}, "bo"});
+      step.matrices.push_back({"bo, added to every token: " + shape(1, e_.config.d_model),
+                               e_.output_bias.data(),
+                               1,
+                               e_.config.d_model,
+                               false,
+                               {},
+                               {},
+                               "bo"});
     }
-    show(step, "attention_output", e_.output_bias.empty() ? "attention output = concat·Wo" : "attention output = concat·Wo + bo");
+    show(step, "attention_output",
+         e_.output_bias.empty() ? "attention output = concat·Wo" : "attention output = concat·Wo + bo");
     if (const Stage* s = stage("output_share"); s != nullptr && token_ < tokens_) {
-      step.title_before = std::string("Z_h·Wo_h is a head's share of the output; all shares") + (e_.output_bias.empty() ? "" : " and bo") +
-                          " add up to it. Their lengths for ";
+      step.title_before = std::string("Z_h·Wo_h is a head's share of the output; all shares") +
+                          (e_.output_bias.empty() ? "" : " and bo") + " add up to it. Their lengths for ";
       step.title_after = ":";
       for (const std::size_t head : e_.heads) {
         const float* row = s->values.data() + (head * s->rows + token_) * s->cols;
         step.findings.push_back("head " + number(head) + ": columns " + number(head * e_.config.d_head) + " to " +
-                                number((head + 1) * e_.config.d_head - 1) + ", share of length " + decimal(length_of(row, s->cols), 3));
+                                number((head + 1) * e_.config.d_head - 1) + ", share of length " +
+                                decimal(length_of(row, s->cols), 3));
       }
     }
     steps_.push_back(std::move(step));
@@ -253,18 +279,25 @@ class Story {
     const ModelConfig& c = e_.config;
     const bool pre = c.norm && c.norm->order == NormOrder::pre;
     if (stage("residual1") != nullptr) {
-      step.sentences.push_back("A residual connection adds the layer's input to the attention output: residual1 = X + attention output.");
+      step.sentences.push_back(
+          "A residual connection adds the layer's input to the attention output: residual1 = X + attention output.");
     }
-    if (stage("attention_norm") != nullptr) step.sentences.push_back(norm_text() + " of each row gives attention_norm.");
-    if (stage("norm2") != nullptr) step.sentences.push_back(norm_text() + " of each row gives norm2, which the feed-forward network reads.");
+    if (stage("attention_norm") != nullptr) {
+      step.sentences.push_back(norm_text() + " of each row gives attention_norm.");
+    }
+    if (stage("norm2") != nullptr) {
+      step.sentences.push_back(norm_text() + " of each row gives norm2, which the feed-forward network reads.");
+    }
     if (const Stage* hidden = stage("feed_forward_hidden"); hidden != nullptr) {
       const std::string first = std::string("·W1") + (c.feed_forward_bias ? " + b1" : "");
       const std::string activated = std::string(activation_name(c.activation)) + "(input" + first + ")";
-      step.sentences.push_back("The feed-forward network widens each token to " + number(hidden->cols) + " and back: hidden = " + activated +
-                               (c.gated() ? " times its gate" : "") + ", output = hidden·W2" + (c.feed_forward_output_bias ? " + b2" : "") + ".");
+      step.sentences.push_back("The feed-forward network widens each token to " + number(hidden->cols) +
+                               " and back: hidden = " + activated + (c.gated() ? " times its gate" : "") +
+                               ", output = hidden·W2" + (c.feed_forward_output_bias ? " + b2" : "") + ".");
       if (c.residual) {
-        step.sentences.push_back(std::string("A second residual connection adds what stood before it") +
-                                 (c.norm && !pre ? ", and " + norm_text() + " of each row gives the block's output." : "."));
+        step.sentences.push_back(
+            std::string("A second residual connection adds what stood before it") +
+            (c.norm && !pre ? ", and " + norm_text() + " of each row gives the block's output." : "."));
       }
     }
     steps_.push_back(std::move(step));

@@ -24,7 +24,8 @@ struct CubeStep {
   int code;
   bool dark_text;
 };
-constexpr CubeStep kCubeScale[] = {{53, false}, {54, false}, {24, false}, {31, false}, {37, true}, {42, true}, {77, true}, {149, true}, {226, true}};
+constexpr CubeStep kCubeScale[] = {{53, false}, {54, false}, {24, false}, {31, false}, {37, true},
+                                   {42, true},  {77, true},  {149, true}, {226, true}};
 
 std::string ground_code(float weight, ColorDepth depth, bool with_text) {
   const double position = scale_position(weight);
@@ -33,8 +34,12 @@ std::string ground_code(float weight, ColorDepth depth, bool with_text) {
     return "\x1b[48;2;" + number(c.red) + ";" + number(c.green) + ";" + number(c.blue) + "m" +
            (!with_text ? "" : dark_text_on(c) ? "\x1b[38;2;0;0;0m" : "\x1b[38;2;255;255;255m");
   }
-  const CubeStep& step = kCubeScale[static_cast<std::size_t>(std::lround(position * static_cast<double>(std::size(kCubeScale) - 1)))];
-  return "\x1b[48;5;" + std::to_string(step.code) + "m" + (!with_text ? "" : step.dark_text ? "\x1b[38;5;16m" : "\x1b[38;5;231m");
+  const CubeStep& step =
+      kCubeScale[static_cast<std::size_t>(std::lround(position * static_cast<double>(std::size(kCubeScale) - 1)))];
+  return "\x1b[48;5;" + std::to_string(step.code) + "m" +
+         (!with_text       ? ""
+          : step.dark_text ? "\x1b[38;5;16m"
+                           : "\x1b[38;5;231m");
 }
 
 // Five shades of character, for terminals without enough colours.
@@ -63,7 +68,9 @@ std::string cell(float weight, std::size_t columns, std::string_view text, Color
 
 std::string_view row_end(ColorDepth depth) { return depth == ColorDepth::none ? std::string_view{} : kReset; }
 
-std::string percent(float weight) { return number(static_cast<std::size_t>(std::lround(weight * 100.0F))); }
+std::string percent(float weight) {
+  return number(weight > 0.0F ? static_cast<std::size_t>(std::lround(weight * 100.0F)) : 0);
+}
 
 // Two lines where one would be too wide, fewer steps where even that is.
 std::string legend(ColorDepth depth, std::size_t columns) {
@@ -114,7 +121,9 @@ class Drawing {
   }
 
  private:
-  std::string title(std::size_t layer, std::size_t head) const { return "layer " + axis(maps_.layers, layer) + ", head " + axis(maps_.heads, head); }
+  std::string title(std::size_t layer, std::size_t head) const {
+    return "layer " + axis(maps_.layers, layer) + ", head " + axis(maps_.heads, head);
+  }
   static std::string axis(const std::vector<std::size_t>& numbers, std::size_t i) {
     return i < numbers.size() ? number(numbers[i]) : "mean";
   }
@@ -182,7 +191,9 @@ class Drawing {
     const std::size_t shown = std::clamp<std::size_t>(room, 1, maps_.tokens());
     const std::size_t wide = 2 * shown * maps_.head_count + kGap * (maps_.head_count - 1) <= room ? 2 : 1;
     std::size_t map_columns = wide * shown;
-    for (std::size_t head = 0; head < maps_.head_count; ++head) map_columns = std::max(map_columns, maps_.name(layer, head).size());
+    for (std::size_t head = 0; head < maps_.head_count; ++head) {
+      map_columns = std::max(map_columns, maps_.name(layer, head).size());
+    }
     const std::size_t beside = std::clamp<std::size_t>((room + kGap) / (map_columns + kGap), 1, maps_.head_count);
 
     for (std::size_t first = 0; first < maps_.head_count; first += beside) {

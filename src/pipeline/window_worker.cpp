@@ -20,6 +20,25 @@ namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
+// Code points before bytes of a text that are asked for from left to right: windows overlap, but their begins do not go
+// back, nor do their ends.
+class PointCounter {
+ public:
+  explicit PointCounter(std::string_view text) : text_(text) {}
+
+  std::size_t points_before(std::size_t byte) {
+    if (byte < counted_) counted_ = points_ = 0;
+    points_ += utf8::length(text_.substr(counted_, byte - counted_));
+    counted_ = byte;
+    return points_;
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t counted_ = 0;  // bytes
+  std::size_t points_ = 0;
+};
+
 class WindowWorker : public RecordWorker {
  public:
   WindowWorker(const ModelWork& work, const WindowSettings& settings, std::size_t prompt_length, Executor* executor)
@@ -98,14 +117,10 @@ class WindowWorker : public RecordWorker {
     const std::string_view text = record.text;
     const std::size_t prompt = record.prompt.size();
     record.windows.resize(ranges.size());
-    std::size_t counted = 0;  // bytes whose code points are known
-    std::size_t points = 0;
-    const auto in_unit = [&](std::size_t byte) {
-      if (settings_.offsets == OffsetUnit::bytes) return byte;
-      if (byte < counted) counted = points = 0;
-      points += utf8::length(text.substr(counted, byte - counted));
-      counted = byte;
-      return points;
+    PointCounter begins(text);
+    PointCounter ends(text);
+    const auto in_unit = [&](PointCounter& counter, std::size_t byte) {
+      return settings_.offsets == OffsetUnit::bytes ? byte : counter.points_before(byte);
     };
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       Record& part = record.windows[i];
@@ -121,8 +136,7 @@ class WindowWorker : public RecordWorker {
       part.extra = record.extra;
       part.place = record.place;
       if (work_.parts.text) part.text = text.substr(begin, end - begin);
-      const std::size_t begin_in_unit = in_unit(begin);
-      part.window = {i, begin_in_unit, in_unit(end), ranges[i].first, ranges[i].last};
+      part.window = {i, in_unit(begins, begin), in_unit(ends, end), ranges[i].first, ranges[i].last};
     }
   }
 

@@ -192,6 +192,21 @@ class Resuming(unittest.TestCase):
             self.assertEqual(file.read(), run("embed", stdin=self.texts, check=0).stdout)
         self.assertIn(b"nothing to resume", self.resume("embed").stderr)
 
+    def test_the_unfinished_file_lies_beside_what_a_link_leads_to(self):
+        whole = run("embed", stdin=self.texts, check=0).stdout
+        folder = self.file + ".real"
+        os.mkdir(folder)
+        real = os.path.join(folder, "real.jsonl")
+        with open(real, "wb") as file:
+            file.write(b"of an earlier day\n")
+        with open(real + ".partial", "wb") as file:
+            file.write(whole[: len(whole) // 2])
+        os.symlink(real, self.file)
+        self.resume("embed")
+        with open(real, "rb") as file:
+            self.assertEqual(file.read(), whole)
+        self.assertFalse(os.path.exists(real + ".partial"))
+
     def test_something_else_is_not_continued(self):
         with open(self.file + ".partial", "w") as file:
             file.write("{}\n")
@@ -234,6 +249,7 @@ class Errors(unittest.TestCase):
             (["embed", "--format"], "--format: expected a value"),
             (["embed", "--threads", "0", "x"], "--threads"),
             (["embed", "--shard", "4/3", "x"], "--shard"),
+            (["compare", "--shard", "1/2", "x", "y"], "--shard: expected --against MODEL"),
             (["embed", "-i", "a", "x"], "--input"),
             (["encode", "--format", "npy", "a", "b"], "npy"),
             (["embed", "--format", "raw", "--on-error", "record", "x"], "--on-error"),
@@ -614,7 +630,8 @@ class Quantized(unittest.TestCase):
                     step = (high - low) / 255 or 1
                     self.assertLessEqual(abs(level + 128 - math.floor((value - low) / step)), 1)
             for bad, said in (([[1]], "[[least"), ([least, greatest[1:]], "numbers"), ([greatest, least], "at least"),
-                              ([least, ["x"] * len(least)], "finite"), ("{", "ranges.json")):
+                              ([least, ["x"] * len(least)], "finite"), ("{", "ranges.json"),
+                              ([[-3e38] * len(least), [3e38] * len(least)], "expected a range that float32 can hold")):
                 with open(ranges, "w", encoding="ascii") as file:
                     file.write(bad if isinstance(bad, str) else json.dumps(bad))
                 self.assertIn(said, run("embed", "--quantize", "int8", "--quantize-ranges", ranges, "x", check=1).stderr.decode())

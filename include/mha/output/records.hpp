@@ -44,7 +44,7 @@ struct Record {
   std::string text;
   std::optional<std::string> text_pair;
   std::string extra;  ///< members copied from the input, JSON text `"key":value,…`; empty: none
-  std::string place;  ///< where the input stands, for messages: `b.txt: line 3`, `input 0`
+  std::string place;  ///< where the input stands, for messages: `b.txt: line 3, byte 17`, `argument 1`
   std::string error;  ///< why this is a bad record, with its place; empty: it is none
 
   std::string_view prompt;  ///< stood before the text when it was tokenised; offsets count from its start
@@ -54,7 +54,7 @@ struct Record {
   std::vector<float> last_hidden_state;  ///< [tokens][d_model]
   std::vector<float> hidden_states;      ///< [n_layers + 1][tokens][d_model]
   std::vector<float> attentions;         ///< [layers][heads][query][key]
-  std::vector<float> similarity;         ///< cosines: one, or with a matrix one an input
+  std::vector<float> similarity;         ///< to the first input, or with a matrix to each
   std::vector<ResultRow> results;        ///< what a task found
   std::optional<Window> window;          ///< this is a record of a window
   std::vector<Record> windows;           ///< stand in place of this record in the output
@@ -126,11 +126,11 @@ std::unique_ptr<RecordFormatter> csv_formatter(RecordSchema schema);
 std::unique_ptr<RecordFormatter> tsv_formatter(RecordSchema schema);
 /// For people: no line is wider than `schema.columns`, control characters are escaped.
 std::unique_ptr<RecordFormatter> table_formatter(RecordSchema schema);
-/// Little-endian float32 without a header: the part that was asked for.
+/// The part that was asked for without a header: little-endian float32, or a byte a number where the schema says so.
 std::unique_ptr<RecordFormatter> raw_formatter(RecordSchema schema);
 /// One array over all inputs that have a sentence vector, else the array of a single input.
 std::unique_ptr<RecordFormatter> npy_formatter(RecordSchema schema);
-/// Arrays named `<index>.<key>`.
+/// Arrays named `<index>.<key>`, of windows `<index>.<window>.<key>`.
 std::unique_ptr<RecordFormatter> npz_formatter(RecordSchema schema);
 /// Token ids of one input a line, blanks between them.
 std::unique_ptr<RecordFormatter> ids_formatter();

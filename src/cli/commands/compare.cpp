@@ -33,7 +33,8 @@ class Kept : public RecordSink {
 /// A model and what is asked of it.
 struct Side {
   Side(const Options& options, const ModelLocation& location, Log& log)
-      : header(read_model_header(location, load_options(options))), plan(plan_encoding(options, RecordKind::encode, header)) {
+      : header(read_model_header(location, load_options(options))),
+        plan(plan_encoding(options, RecordKind::encode, header)) {
     plan.work.parts = {.embedding = true, .hidden_states = true, .attentions = true};
     plan.work.wanted.hidden_states = true;
     plan.work.wanted.attention_layers = plan.schema.layers;
@@ -43,7 +44,8 @@ struct Side {
 
   ComparedSide side_of(const Record& record) const {
     const ModelConfig& config = header.config;
-    return {record.embedding, record.tokens(), config.d_model, record.hidden_states, config.n_layers, config.n_heads, record.attentions};
+    return {record.embedding, record.tokens(), config.d_model,   record.hidden_states,
+            config.n_layers,  config.n_heads,  record.attentions};
   }
 
   ModelHeader header;
@@ -52,9 +54,11 @@ struct Side {
 };
 
 Answer layers_answer(const Comparison& comparison) {
-  Answer answer{"layers", "hidden states by layer, 0 is the embedding output", {"layer", "cosine", "max_abs"}, {}, false};
+  Answer answer{
+      "layers", "hidden states by layer, 0 is the embedding output", {"layer", "cosine", "max_abs"}, {}, false};
   for (std::size_t i = 0; i < comparison.layers.size(); ++i) {
-    answer.rows.push_back({AnswerCell::of(i), AnswerCell::of(comparison.layers[i].cosine), AnswerCell::of(comparison.layers[i].max_abs)});
+    answer.rows.push_back(
+        {AnswerCell::of(i), AnswerCell::of(comparison.layers[i].cosine), AnswerCell::of(comparison.layers[i].max_abs)});
   }
   return answer;
 }
@@ -86,32 +90,37 @@ Answer rows_of(const Comparison& comparison, std::size_t index) {
   const AnswerCell none = AnswerCell::of(std::string());
   const AnswerCell at = AnswerCell::of(index);
   if (comparison.embedding) {
-    answer.rows.push_back({at, AnswerCell::of(std::string("embedding")), none, none, AnswerCell::of(comparison.embedding->cosine),
-                           AnswerCell::of(comparison.embedding->max_abs), none});
+    answer.rows.push_back({at, AnswerCell::of(std::string("embedding")), none, none,
+                           AnswerCell::of(comparison.embedding->cosine), AnswerCell::of(comparison.embedding->max_abs),
+                           none});
   }
   for (std::size_t i = 0; i < comparison.layers.size(); ++i) {
-    answer.rows.push_back({at, AnswerCell::of(std::string("layer")), AnswerCell::of(i), none, AnswerCell::of(comparison.layers[i].cosine),
-                           AnswerCell::of(comparison.layers[i].max_abs), none});
+    answer.rows.push_back({at, AnswerCell::of(std::string("layer")), AnswerCell::of(i), none,
+                           AnswerCell::of(comparison.layers[i].cosine), AnswerCell::of(comparison.layers[i].max_abs),
+                           none});
   }
   for (const HeadDifference& head : comparison.heads) {
-    answer.rows.push_back({at, AnswerCell::of(std::string("head")), AnswerCell::of(head.layer), AnswerCell::of(head.head), none, none,
-                           AnswerCell::of(head.distance)});
+    answer.rows.push_back({at, AnswerCell::of(std::string("head")), AnswerCell::of(head.layer),
+                           AnswerCell::of(head.head), none, none, AnswerCell::of(head.distance)});
   }
   return answer;
 }
 
-std::string table_of(const Comparison& comparison, const std::string& title, std::size_t columns, std::optional<int> digits) {
+std::string table_of(const Comparison& comparison, const std::string& title, std::size_t columns,
+                     std::optional<int> digits) {
   std::string out = title + "\n";
   const std::optional<int> places = digits ? digits : std::optional<int>(6);
   if (comparison.embedding) {
-    out += "embedding: cosine " + cell_text(AnswerCell::of(comparison.embedding->cosine), places) + ", greatest difference " +
-           cell_text(AnswerCell::of(comparison.embedding->max_abs), places) + "\n";
+    out += "embedding: cosine " + cell_text(AnswerCell::of(comparison.embedding->cosine), places) +
+           ", greatest difference " + cell_text(AnswerCell::of(comparison.embedding->max_abs), places) + "\n";
   } else {
     out += "embedding: of different widths\n";
   }
   if (!comparison.layers.empty()) append_answer(out, layers_answer(comparison), columns, places);
   if (!comparison.heads.empty()) append_answer(out, heads_answer(comparison), columns, places);
-  if (comparison.layers.empty() && comparison.heads.empty()) out += "hidden states and attention: of different shapes\n";
+  if (comparison.layers.empty() && comparison.heads.empty()) {
+    out += "hidden states and attention: of different shapes\n";
+  }
   return out + "\n";
 }
 
@@ -122,7 +131,8 @@ class Report {
       : digits_(options.output.digits), format_(plan.format), columns_(plan.schema.columns), out_(out) {}
 
   void add(const Comparison& comparison, const std::string& title, std::size_t index, const std::string& over) {
-    const std::string json = format_ == Format::json || format_ == Format::jsonl ? json_of(comparison, over, digits_) : std::string();
+    const std::string json =
+        format_ == Format::json || format_ == Format::jsonl ? json_of(comparison, over, digits_) : std::string();
     switch (format_) {
       case Format::json:
         if (index == 0) {
@@ -166,6 +176,9 @@ int run(const Options& options, Log& log) {
     throw_usage("compare: expected two TEXTs, or --against MODEL, got " + std::to_string(options.input.texts.size()) +
                 (options.input.texts.size() == 1 ? " TEXT" : " TEXTs"));
   }
+  if (!two_models && options.input.shards > 1) {
+    throw_usage("--shard: expected --against MODEL with it, got two TEXTs to compare");
+  }
   const ModelLocation location = choose_model(options);
   const ModelLocation other = two_models ? find_model(options.study.against, model_search()) : location;
   const auto out = open_output(options);
@@ -190,9 +203,13 @@ int run(const Options& options, Log& log) {
     const std::vector<Record> theirs = right ? run_side(*right, block) : std::vector<Record>{ours[1]};
     for (std::size_t i = 0; i < theirs.size(); ++i, ++index) {
       const Comparison comparison = compare(left.side_of(ours[i]), (right ? *right : left).side_of(theirs[i]));
-      const std::string over = options.study.tolerance ? first_over(comparison, *options.study.tolerance) : std::string();
-      if (!over.empty() && first_over_all.empty()) first_over_all = (two_models ? ours[i].place + ": " : std::string()) + over;
-      const std::string title = two_models ? location.name + " and " + other.name + ": " + ours[i].text : ours[0].text + " | " + ours[1].text;
+      const std::string over =
+          options.study.tolerance ? first_over(comparison, *options.study.tolerance) : std::string();
+      if (!over.empty() && first_over_all.empty()) {
+        first_over_all = (two_models ? ours[i].place + ": " : std::string()) + over;
+      }
+      const std::string title =
+          two_models ? location.name + " and " + other.name + ": " + ours[i].text : ours[0].text + " | " + ours[1].text;
       report.add(comparison, title, index, over);
     }
   }
@@ -209,8 +226,10 @@ const Command kCompare{
     .name = "compare",
     .summary = "where two models, or two texts in one model, differ",
     .arguments = "TEXT TEXT",
-    .about = "Prints cosine and greatest difference of the sentence vectors and of each layer's hidden states, and the distance of "
-             "each head's attention, where shapes agree. With --against the model is compared with another on every input.",
+    .about =
+        "Prints cosine and greatest difference of the sentence vectors and of each layer's hidden states, and the "
+        "distance of each head's attention, where shapes agree. With --against the model is compared with another on "
+        "every input.",
     .examples = {"mha-cli compare \"She is a great leader\" \"He is a great leader\"",
                  "mha-cli compare -m small --against large --tolerance 1e-3 -i lines.txt"},
     .groups = kModel | kInputs | kTokenizing | kPooling | kAblation | kAgainst | kOutput,

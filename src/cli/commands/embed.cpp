@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 
 #include "cli/commands/all.hpp"

@@ -86,7 +86,9 @@ class StatisticsSink : public CorpusSink<HeadStatisticsSum> {
 class TreebankSource : public RecordSource {
  public:
   explicit TreebankSource(const std::string& file)
-      : file_(file), lines_(TextReader::from_files({file}, lines_only())), reader_([this](std::string& line) { return next_line(line); }, file) {}
+      : file_(file),
+        lines_(TextReader::from_files({file}, lines_only())),
+        reader_([this](std::string& line) { return next_line(line); }, file) {}
 
   bool next(Record& record) override {
     TreebankSentence sentence;
@@ -158,11 +160,16 @@ class TreebankSink : public CorpusSink<TreebankScore> {
 };
 
 Answer relations_answer(const TreebankScore& score) {
-  Answer answer{"relations", "the best head of each relation and direction",
-                {"relation", "direction", "layer", "head", "accuracy", "support", "baseline", "baseline_offset", "accuracy_any", "support_any"}, {}, false};
+  Answer answer{"relations",
+                "the best head of each relation and direction",
+                {"relation", "direction", "layer", "head", "accuracy", "support", "baseline", "baseline_offset",
+                 "accuracy_any", "support_any"},
+                {},
+                false};
   for (const RelationScore& relation : score.relations()) {
-    answer.rows.push_back({AnswerCell::of(relation.relation), AnswerCell::of(relation.direction), AnswerCell::of(relation.layer),
-                           AnswerCell::of(relation.head), AnswerCell::of(relation.accuracy), AnswerCell::of(relation.support),
+    answer.rows.push_back({AnswerCell::of(relation.relation), AnswerCell::of(relation.direction),
+                           AnswerCell::of(relation.layer), AnswerCell::of(relation.head),
+                           AnswerCell::of(relation.accuracy), AnswerCell::of(relation.support),
                            AnswerCell::of(relation.baseline), AnswerCell::whole(relation.baseline_offset),
                            AnswerCell::of(relation.accuracy_any), AnswerCell::of(relation.support_any)});
   }
@@ -171,20 +178,30 @@ Answer relations_answer(const TreebankScore& score) {
 
 /// The same for people: what a terminal has room for.
 Answer relations_table(const TreebankScore& score) {
-  Answer answer{"relations", "the best head of each relation, in both directions",
-                {"relation", "direction", "head", "accuracy", "support", "baseline", "offset", "accuracy_any"}, {}, false};
+  Answer answer{"relations",
+                "the best head of each relation, in both directions",
+                {"relation", "direction", "head", "accuracy", "support", "baseline", "offset", "accuracy_any"},
+                {},
+                false};
   for (const RelationScore& relation : score.relations()) {
-    answer.rows.push_back({AnswerCell::of(relation.relation), AnswerCell::of(std::string(relation.direction == "dependent-to-head" ? "→ head" : "→ dependent")),
-                           AnswerCell::of(std::to_string(relation.layer) + "." + std::to_string(relation.head)), AnswerCell::of(relation.accuracy),
-                           AnswerCell::of(relation.support), AnswerCell::of(relation.baseline), AnswerCell::whole(relation.baseline_offset),
-                           relation.support_any > 0 ? AnswerCell::of(relation.accuracy_any) : AnswerCell::of(std::string())});
+    answer.rows.push_back(
+        {AnswerCell::of(relation.relation),
+         AnswerCell::of(std::string(relation.direction == "dependent-to-head" ? "→ head" : "→ dependent")),
+         AnswerCell::of(std::to_string(relation.layer) + "." + std::to_string(relation.head)),
+         AnswerCell::of(relation.accuracy), AnswerCell::of(relation.support), AnswerCell::of(relation.baseline),
+         AnswerCell::whole(relation.baseline_offset),
+         relation.support_any > 0 ? AnswerCell::of(relation.accuracy_any) : AnswerCell::of(std::string())});
   }
   return answer;
 }
 
 Answer attachment_answer(const TreebankScore& score) {
   const AttachmentScore best = score.attachment();
-  Answer answer{"attachment", "the best head for any head word", {"layer", "head", "accuracy", "accuracy_with_punct", "support"}, {}, true};
+  Answer answer{"attachment",
+                "the best head for any head word",
+                {"layer", "head", "accuracy", "accuracy_with_punct", "support"},
+                {},
+                true};
   answer.rows.push_back({AnswerCell::of(best.layer), AnswerCell::of(best.head), AnswerCell::of(best.accuracy),
                          AnswerCell::of(best.accuracy_with_punct), AnswerCell::of(best.support)});
   return answer;
@@ -234,14 +251,22 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
       plan.work.wanted.ablated[i] = 1;
       const auto without = vectors_of(block);
       for (std::size_t k = 0; k < whole.size(); ++k) change[i] += 1 - vector_difference(whole[k], without[k]).cosine;
-      if (log.shows_progress()) log.progress("head " + std::to_string(i + 1) + " of " + std::to_string(change.size()) + ", " + std::to_string(inputs) + " inputs");
+      if (log.shows_progress()) {
+        log.progress("head " + std::to_string(i + 1) + " of " + std::to_string(change.size()) + ", " +
+                     std::to_string(inputs) + " inputs");
+      }
     }
   }
   log.progress("");
-  Answer answer{"importance", "change of the sentence vectors (1 - cosine, mean) when the head is ablated", {"layer", "head", "change", "inputs"}, {}, false};
+  Answer answer{"importance",
+                "change of the sentence vectors (1 - cosine, mean) when the head is ablated",
+                {"layer", "head", "change", "inputs"},
+                {},
+                false};
   for (std::size_t i = 0; i < change.size(); ++i) {
     answer.rows.push_back({AnswerCell::of(i / n_heads), AnswerCell::of(i % n_heads),
-                           AnswerCell::of(inputs > 0 ? change[i] / static_cast<double>(inputs) : 0.0), AnswerCell::of(inputs)});
+                           AnswerCell::of(inputs > 0 ? change[i] / static_cast<double>(inputs) : 0.0),
+                           AnswerCell::of(inputs)});
   }
   return answer;
 }
@@ -254,7 +279,8 @@ void check(const Options& options) {
   if (options.study.importance) throw_usage("--conllu and --importance: expected one of them, got both; leave one out");
 }
 
-void write_answers(const Options& options, const Plan& plan, const std::vector<Answer>& answers, const std::string& facts, OutputStream& out) {
+void write_answers(const Options& options, const Plan& plan, const std::vector<Answer>& answers,
+                   const std::string& facts, OutputStream& out) {
   std::string text;
   switch (plan.format) {
     case Format::json: text = "{" + answer_members(answers, options.output.digits) + "}\n"; break;
@@ -311,12 +337,14 @@ int run(const Options& options, Log& log) {
   settings.stop_at_bad = stops_at_bad(options);
   Pipeline(settings, model_workers(plan.work)).run(source, sink);
   if (sink.truncated() > 0) {
-    log.warning(std::to_string(sink.truncated()) + " sentences were longer than the maximum length and are not scored; --max-length sets it");
+    log.warning(std::to_string(sink.truncated()) +
+                " sentences were longer than the maximum length and are not scored; --max-length sets it");
   }
   const bool for_people = plan.format == Format::table;
-  std::vector<Answer> answers{for_people ? relations_table(sink.score()) : relations_answer(sink.score()), attachment_answer(sink.score())};
-  const std::string facts = std::to_string(sink.score().sentences()) + " sentences, " + std::to_string(sink.score().unscored_words()) +
-                            " words own no piece and are not scored\n";
+  std::vector<Answer> answers{for_people ? relations_table(sink.score()) : relations_answer(sink.score()),
+                              attachment_answer(sink.score())};
+  const std::string facts = std::to_string(sink.score().sentences()) + " sentences, " +
+                            std::to_string(sink.score().unscored_words()) + " words own no piece and are not scored\n";
   write_answers(options, plan, answers, facts, *out);
   return sink.exit_code();
 }
@@ -327,9 +355,10 @@ const Command kHeads{
     .name = "heads",
     .summary = "what the heads do over a whole corpus",
     .arguments = "TEXT…",
-    .about = "Prints a row a head, averaged over every token of the inputs: entropy in bits, the share of attention on itself, on the "
-             "previous, the next, the first and the special tokens, and the mean distance. With --conllu heads are scored against a "
-             "dependency treebank, with --importance by what their loss changes.",
+    .about =
+        "Prints a row a head, averaged over every token of the inputs: entropy in bits, the share of attention on "
+        "itself, on the previous, the next, the first and the special tokens, and the mean distance. With --conllu "
+        "heads are scored against a dependency treebank, with --importance by what their loss changes.",
     .examples = {"mha-cli heads -i lines.txt", "mha-cli heads --conllu en_ewt-ud-dev.conllu --format json",
                  "mha-cli heads --importance -i lines.txt"},
     .groups = kModel | kInputs | kTokenizing | kCorpus | kSelection | kAblation | kOutput,

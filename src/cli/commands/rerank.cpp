@@ -38,7 +38,9 @@ class Ranking : public OutputSink {
 
  protected:
   void complete(Record& record) override {
-    if (!query_.empty()) record.results.assign(1, {0, {AnswerCell::of(similarity(sentence_, query_, record.embedding))}});
+    if (!query_.empty()) {
+      record.results.assign(1, {0, {AnswerCell::of(similarity(sentence_, query_, record.embedding))}});
+    }
     const bool truncated = record.encoding.truncated();
     Record kept;
     kept.index = record.index;
@@ -99,7 +101,8 @@ class Query : public RecordSource, public RecordSink {
 };
 
 /// By how alike the sentence vectors of query and document are, each with the model's prompt for its role.
-int rank_by_vectors(const Options& options, Plan& plan, InputSource& source, const Model& model, OutputStream& out, Log& log) {
+int rank_by_vectors(const Options& options, Plan& plan, InputSource& source, const Model& model, OutputStream& out,
+                    Log& log) {
   plan.work.parts = {.embedding = true};
   plan.work.refuse_pairs = true;
   ModelWork asking = plan.work;
@@ -111,25 +114,27 @@ int rank_by_vectors(const Options& options, Plan& plan, InputSource& source, con
   const bool chosen = asked.text || asked.name || asked.role;
   if (!chosen) plan.work.prompt = choose_prompt(model.sentence(), {.text = {}, .name = {}, .role = "document"});
   use_layout(plan, {ResultLayout::Shape::members, "", "", {"score"}});
-  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, model.sentence(), query.embedding);
+  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, model.sentence(),
+                  query.embedding);
   ranking.watch(source);
   run_pipeline(options, plan.work, source, ranking);
   return ranking.write_all();
 }
 
 /// By a head that reads query and document together.
-int rank_by_pairs(const Options& options, Plan& plan, InputSource& source, const ModelHeader& header, const Model& model,
-                  OutputStream& out, Log& log) {
+int rank_by_pairs(const Options& options, Plan& plan, InputSource& source, const ModelHeader& header,
+                  const Model& model, OutputStream& out, Log& log) {
   const auto head = model.load_head(Task::classify);
   if (head->outputs() != 1) {
-    throw_usage("rerank: expected a model with one label or an embedding model, got " + model.location().name + " with " +
-                std::to_string(head->outputs()) + " labels");
+    throw_usage("rerank: expected a model with one label or an embedding model, got " + model.location().name +
+                " with " + std::to_string(head->outputs()) + " labels");
   }
   const bool raw = read_head_labels(header, 1).cross_encoder_raw;
   const auto reader = rerank_reader(plan.work, options.task.query, raw ? LabelScores::none : LabelScores::sigmoid);
   use_layout(plan, reader->layout());
   const TaskWork work{&plan.work, head.get(), reader.get(), batch_tokens(model.encoder())};
-  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, model.sentence(), {});
+  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, model.sentence(),
+                  {});
   ranking.watch(source);
   run_task_pipeline(options, work, source, ranking);
   return ranking.write_all();
@@ -158,9 +163,11 @@ const Command kRerank{
     .arguments = "QUERY [TEXT…]",
     .about =
         "Scores every document against the query and prints them best first: with a cross-encoder, which reads both "
-        "together, or with an embedding model by its similarity (mostly the cosine). Documents are the further TEXTs, files or standard input.",
+        "together, or with an embedding model by its similarity (mostly the cosine). Documents are the further TEXTs, "
+        "files or standard input.",
     .examples = {"mha-cli rerank \"how big are elephants\" -i documents.txt --top-k 10",
-                 "cat documents.jsonl | mha-cli -m reranker rerank \"how big are elephants\" --input-format jsonl --format jsonl"},
+                 "cat documents.jsonl | mha-cli -m reranker rerank \"how big are elephants\" --input-format jsonl "
+                 "--format jsonl"},
     .groups = kModel | kInputs | kTokenizing | kPooling | kTask | kSingle | kQuery | kTopK | kOutput,
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
     .run = run,

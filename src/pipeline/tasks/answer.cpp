@@ -25,7 +25,9 @@ class Answerer : public TaskReader {
     options.strategy = TruncationStrategy::only_second;
     work_.tokenizer->encode(settings_.question, text, options, scratch, record.encoding);
     const auto& sequences = record.encoding.sequence_ids;
-    if (std::find(sequences.begin(), sequences.end(), 1) == sequences.end()) throw_input("no tokens to find an answer in");
+    if (std::find(sequences.begin(), sequences.end(), 1) == sequences.end()) {
+      throw_input("no tokens to find an answer in");
+    }
   }
 
   void choose_tokens(const Encoding& encoding, std::vector<std::size_t>& tokens) const override {
@@ -52,15 +54,18 @@ class Answerer : public TaskReader {
     for (const TokenSpan& span : best_spans(start, end, counted, context, settings_.longest, wanted())) {
       const std::size_t begin = encoding.offsets[span.first].begin;
       const std::size_t stop = std::max<std::size_t>(encoding.offsets[span.last].end, begin);
-      record.results.push_back(
-          {0, {AnswerCell::of(std::string()), AnswerCell::of(double{span.score}), AnswerCell::of(begin), AnswerCell::of(stop)}});
+      record.results.push_back({0,
+                                {AnswerCell::of(std::string()), AnswerCell::of(double{span.score}),
+                                 AnswerCell::of(begin), AnswerCell::of(stop)}});
     }
   }
 
   // Until here positions are bytes. Windows share tokens: a span that two of them found counts once.
   void finish(Record& record) const override {
     Encoding& encoding = record.encoding;
-    if (!encoding.overflowing.empty()) encoding.full_length = encoding.size();  // nothing was cut: other windows hold it
+    if (!encoding.overflowing.empty()) {
+      encoding.full_length = encoding.size();  // nothing was cut: other windows hold it
+    }
     std::vector<ResultRow>& rows = record.results;
     std::stable_sort(rows.begin(), rows.end(),
                      [](const ResultRow& a, const ResultRow& b) { return a.cells[1].number > b.cells[1].number; });
@@ -110,7 +115,9 @@ class Answerer : public TaskReader {
       row.cells[1].number = std::min(row.cells[1].number, score);
       return;
     }
-    record.results.push_back({0, {AnswerCell::of(std::string()), AnswerCell::of(score), AnswerCell::whole(kNowhere), AnswerCell::whole(kNowhere)}});
+    record.results.push_back({0,
+                              {AnswerCell::of(std::string()), AnswerCell::of(score), AnswerCell::whole(kNowhere),
+                               AnswerCell::whole(kNowhere)}});
   }
 
   std::size_t wanted() const { return std::max<std::size_t>(settings_.top_k, 1); }

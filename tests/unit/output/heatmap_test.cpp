@@ -1,6 +1,8 @@
 #include "mha/output/heatmap.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <sstream>
 
 #include "mha/output/terminal_text.hpp"
@@ -65,4 +67,15 @@ TEST_CASE("one map shows labels and weights in percent, a cut input says so, col
   }
   const auto large = mha::test::example_maps(std::vector<std::string>(100, "word"), 1, 1);
   CHECK(mha::heatmap(large, {60, mha::ColorDepth::none}).find("of 102 tokens") != std::string::npos);
+}
+
+TEST_CASE("weights that are no numbers are drawn as 0") {
+  auto maps = mha::test::example_maps({"she", "leads"}, 1, 1);
+  for (const auto color : {mha::ColorDepth::none, mha::ColorDepth::ansi16, mha::ColorDepth::ansi256,
+                           mha::ColorDepth::truecolor}) {
+    std::fill(maps.weights.begin(), maps.weights.end(), 0.0F);
+    const std::string zeros = mha::heatmap(maps, {80, color});
+    std::fill(maps.weights.begin(), maps.weights.end(), std::numeric_limits<float>::quiet_NaN());
+    CHECK(mha::heatmap(maps, {80, color}) == zeros);
+  }
 }

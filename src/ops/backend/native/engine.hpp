@@ -34,10 +34,10 @@ class Bytes {
   std::size_t size_ = 0;
 };
 
-/// Weights as panels of `panel` output columns, each panel whole over the depth: [panels][steps][…], where one step is
-/// `step` input columns. What lies inside is the engine's.
 class Engine;
 
+/// Weights as panels of `panel` output columns, each panel whole over the depth: [panels][steps][…], where one step is
+/// `step` input columns. What lies inside is the engine's.
 struct Packed final : PackedLinear {
   const Engine* engine = nullptr;  // that packed it
   Precision precision = Precision::f32;

@@ -667,21 +667,6 @@ const Engine* engine_int8_quadruples() { return engine_where<CodeEngine<false>>(
 
 const Engine* engine_bf16_amx() { return nullptr; }
 const Engine* engine_bf16_pairs() { return nullptr; }
-const Engine* engine_codes_bf16() {
-  static const CodeTileEngine<1> engine;
-  return cpu_features().amx_bf16 ? &engine : nullptr;
-}
-
-const Engine* engine_codes_bf16x3() {
-  static const CodeTileEngine<2> engine;
-  return cpu_features().amx_bf16 ? &engine : nullptr;
-}
-
-const Engine* engine_codes_bf16x6() {
-  static const CodeTileEngine<3> engine;
-  return cpu_features().amx_bf16 ? &engine : nullptr;
-}
-
 const Engine* engine_codes_bf16() { return nullptr; }
 const Engine* engine_codes_bf16x3() { return nullptr; }
 const Engine* engine_codes_bf16x6() { return nullptr; }
