@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -207,9 +208,11 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
   constexpr std::size_t kBlock = 512;  // inputs held at once
   const std::size_t n_layers = plan.work.encoder->config().n_layers;
   const std::size_t n_heads = plan.work.encoder->config().n_heads;
+  std::vector<double> change(n_layers * n_heads);
+  std::vector<std::uint8_t> ablated = plan.work.wanted.ablated;  // throughout: a head that is left out changes nothing
+  ablated.resize(change.size());
   plan.work.parts = {.embedding = true};
   plan.work.wanted = {};
-  std::vector<double> change(n_layers * n_heads);
   std::size_t inputs = 0;
   PipelineSettings settings;
   settings.batch_tokens = batch_tokens(*plan.work.encoder);
@@ -227,10 +230,10 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
     const std::vector<Record> block = read_block(source, kBlock);
     if (block.empty()) break;
     inputs += block.size();
-    plan.work.wanted.ablated.clear();
+    plan.work.wanted.ablated = ablated;
     const auto whole = vectors_of(block);
     for (std::size_t i = 0; i < change.size(); ++i) {
-      plan.work.wanted.ablated.assign(change.size(), 0);
+      plan.work.wanted.ablated = ablated;
       plan.work.wanted.ablated[i] = 1;
       const auto without = vectors_of(block);
       for (std::size_t k = 0; k < whole.size(); ++k) change[i] += 1 - vector_difference(whole[k], without[k]).cosine;
@@ -239,9 +242,9 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
   }
   log.progress("");
   Answer answer{"importance", "change of the sentence vectors (1 - cosine, mean) when the head is ablated", {"layer", "head", "change", "inputs"}, {}, false};
-  for (std::size_t i = 0; i < change.size(); ++i) {
-    answer.rows.push_back({AnswerCell::of(i / n_heads), AnswerCell::of(i % n_heads),
-                           AnswerCell::of(inputs > 0 ? change[i] / static_cast<double>(inputs) : 0.0), AnswerCell::of(inputs)});
+  for (std::size_t i = 0; inputs > 0 && i < change.size(); ++i) {
+    answer.rows.push_back({AnswerCell::of(i / n_heads), AnswerCell::of(i % n_heads), AnswerCell::of(change[i] / static_cast<double>(inputs)),
+                           AnswerCell::of(inputs)});
   }
   return answer;
 }
