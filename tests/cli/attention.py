@@ -116,6 +116,7 @@ class Heads(unittest.TestCase):
         ablated = json_of("heads", "--importance", "--ablate", "0.0", TEXT)["importance"]
         self.assertEqual(ablated[0]["change"], 0)
         self.assertGreater(ablated[1]["change"], 0)
+        self.assertEqual([h["head"] for h in json_of("heads", "--importance", "--head", "1", TEXT)["importance"]], [1])
 
 
 class Compare(unittest.TestCase):

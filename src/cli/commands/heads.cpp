@@ -208,9 +208,13 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
   constexpr std::size_t kBlock = 512;  // inputs held at once
   const std::size_t n_layers = plan.work.encoder->config().n_layers;
   const std::size_t n_heads = plan.work.encoder->config().n_heads;
-  std::vector<double> change(n_layers * n_heads);
+  std::vector<std::size_t> measured;  // layer · n_heads + head
+  for (const std::size_t layer : plan.schema.layers) {
+    for (const std::size_t head : plan.schema.heads) measured.push_back(layer * n_heads + head);
+  }
+  std::vector<double> change(measured.size());
   std::vector<std::uint8_t> ablated = plan.work.wanted.ablated;  // throughout: a head that is left out changes nothing
-  ablated.resize(change.size());
+  ablated.resize(n_layers * n_heads);
   plan.work.parts = {.embedding = true};
   plan.work.wanted = {};
   std::size_t inputs = 0;
@@ -234,7 +238,7 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
     const auto whole = vectors_of(block);
     for (std::size_t i = 0; i < change.size(); ++i) {
       plan.work.wanted.ablated = ablated;
-      plan.work.wanted.ablated[i] = 1;
+      plan.work.wanted.ablated[measured[i]] = 1;
       const auto without = vectors_of(block);
       for (std::size_t k = 0; k < whole.size(); ++k) change[i] += 1 - vector_difference(whole[k], without[k]).cosine;
       if (log.shows_progress()) log.progress("head " + std::to_string(i + 1) + " of " + std::to_string(change.size()) + ", " + std::to_string(inputs) + " inputs");
@@ -243,7 +247,7 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
   log.progress("");
   Answer answer{"importance", "change of the sentence vectors (1 - cosine, mean) when the head is ablated", {"layer", "head", "change", "inputs"}, {}, false};
   for (std::size_t i = 0; inputs > 0 && i < change.size(); ++i) {
-    answer.rows.push_back({AnswerCell::of(i / n_heads), AnswerCell::of(i % n_heads), AnswerCell::of(change[i] / static_cast<double>(inputs)),
+    answer.rows.push_back({AnswerCell::of(measured[i] / n_heads), AnswerCell::of(measured[i] % n_heads), AnswerCell::of(change[i] / static_cast<double>(inputs)),
                            AnswerCell::of(inputs)});
   }
   return answer;

@@ -112,7 +112,6 @@ TEST_CASE("a pair that a local layer leaves out has no score: null, an empty cel
   CHECK(json["heads"][0]["scaled"][0][4].is_null());
   CHECK(json["heads"][0]["scaled"][0][3].is_number());
   const std::string page = mha::explanation_html(e, {});
-  CHECK(page.find("<td></td><td>") == std::string::npos);
   CHECK(page.find("<td></td></tr>") != std::string::npos);
   const std::string table = mha::explanation_table(e, {});
   CHECK(table.find("inf") == std::string::npos);
