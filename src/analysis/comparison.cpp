@@ -68,7 +68,9 @@ std::string first_over(const Comparison& comparison, double tolerance) {
       }
     }
   }
-  return comparison.embedding ? over("embedding", *comparison.embedding, tolerance) : std::string();
+  if (comparison.embedding) return over("embedding", *comparison.embedding, tolerance);
+  const bool compared = !comparison.layers.empty() || !comparison.heads.empty();
+  return compared ? std::string() : "embedding, hidden states and attention: of different shapes, nothing to compare";
 }
 
 }  // namespace mha

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -42,7 +43,7 @@ std::string table(const Explanation& explanation, const ShownMatrix& matrix) {
     out += "<tr><th scope=\"row\">" + escape_markup(row_name(explanation, matrix, r)) + "</th>";
     for (std::size_t c = 0; c < columns; ++c) {
       out += "<td>";
-      append_float(out, matrix.values[r * matrix.columns + c], 3);
+      if (const float value = matrix.values[r * matrix.columns + c]; std::isfinite(value)) append_float(out, value, 3);
       out += "</td>";
     }
     out += columns < matrix.columns ? "<td>…</td></tr>\n" : "</tr>\n";

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "mha/core/numbers.hpp"
@@ -27,7 +28,9 @@ class Writer {
       for (std::size_t column = 0; column < columns; ++column) {
         if (column > 0) out += ',';
         const float value = values[row * columns + column];
-        if (digits_ < 0) {
+        if (!std::isfinite(value)) {
+          out += "null";  // a pair that the layer's window leaves out has no score
+        } else if (digits_ < 0) {
           append_float(out, value);
         } else {
           append_float(out, value, digits_);

@@ -168,6 +168,10 @@ class Story {
         "Scores = Q·Kᵀ are " + shape(tokens_, tokens_) +
         (scaled ? ", divided by √" + number(square) + " = " + root : ", not divided in this family") +
         (biased ? ", plus what the distance of the tokens adds" : "") + "; the softmax of each row sums to 1.");
+    if (e_.config.is_local(e_.layer)) {
+      step.sentences.push_back("This layer is local: a token sees " + number(e_.config.local_window) +
+                               " tokens to each side; what is further away does not enter the softmax.");
+    }
     show_heads(step, "scores", "scores = Q·Kᵀ", true);
     show_heads(step, "scaled",
                (scaled ? "scaled = scores / " + root : std::string("what enters the softmax")) +

@@ -43,6 +43,7 @@ std::string wrapped(std::string_view text, std::size_t columns, std::size_t inde
 }
 
 std::string number_cell(float value) {
+  if (!std::isfinite(value)) return pad_left("·", kCell);
   const double size = std::fabs(static_cast<double>(value));
   const int digits = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
   char text[64];

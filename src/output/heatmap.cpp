@@ -138,7 +138,7 @@ class Drawing {
     const std::size_t shown = std::clamp<std::size_t>(room / columns, 1, maps_.tokens());
     const bool numbers = columns >= 4;
 
-    out_ += title(layer, head) + "\n";
+    out_ += fit(title(layer, head), options_.columns) + "\n";
     header(shown, columns);
     for (std::size_t q = 0; q < shown; ++q) {
       out_ += pad_left(labels_[q], label_columns_) + " ";

@@ -112,8 +112,11 @@ class Heads(unittest.TestCase):
         heads = json_of("heads", "--importance", TEXT, "a leader")["importance"]
         self.assertEqual([(h["layer"], h["head"], h["inputs"]) for h in heads], [(0, 0, 2), (0, 1, 2)])
         self.assertTrue(all(h["change"] > 0 for h in heads))
-        same = json_of("heads", "--importance", "--ablate", "0.*", TEXT)
-        self.assertIn("importance", same)
+        self.assertEqual(json_of("heads", "--importance", stdin=b""), {"importance": []})
+        ablated = json_of("heads", "--importance", "--ablate", "0.0", TEXT)["importance"]
+        self.assertEqual(ablated[0]["change"], 0)
+        self.assertGreater(ablated[1]["change"], 0)
+        self.assertEqual([h["head"] for h in json_of("heads", "--importance", "--head", "1", TEXT)["importance"]], [1])
 
 
 class Compare(unittest.TestCase):
@@ -129,6 +132,17 @@ class Compare(unittest.TestCase):
         done = run_two_heads("compare", "--tolerance", "1e-6", "she is", "a leader", check=1)
         self.assertIn("over the tolerance: hidden_states 0", done.stderr.decode())
         self.assertFalse(json.loads(run_two_heads("compare", "--tolerance", "1e-6", "--format", "json", "she is", "a leader", check=1).stdout)["within"])
+
+    def test_nothing_to_compare_is_not_within_a_tolerance(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other, words = os.path.join(folder, "other.json"), os.path.join(folder, "words.txt")
+            with open(words, "w", encoding="utf8") as file:
+                file.write("she\nis\na\nleader\n")
+            run_two_heads("model", "init", "--words", words, "--d-model", "8", "--heads", "4", "--layers", "1", "-o", other, check=0)
+            done = run_two_heads("compare", "--against", other, "--tolerance", "1", "--format", "json", "she is a leader", check=1)
+            self.assertIn("nothing to compare", done.stderr.decode())
+            self.assertEqual(json.loads(done.stdout), {"embedding": None, "layers": [], "heads": [], "within": False})
+            self.assertTrue(json_of("compare", "--against", other, "she is a leader")["within"])
 
     def test_formats_hold_the_same_numbers(self):
         found = json_of("compare", "she is", "a leader")

@@ -324,6 +324,9 @@ class Errors(unittest.TestCase):
             for line in done.stderr.decode().splitlines():
                 self.assertEqual(json.loads(line)["level"], "error")
 
+    def test_ids_have_no_second_segment(self):
+        self.assertIn("--pair", run_two_heads("tokenize", "--decode", "--pair", "she", "2", check=2).stderr.decode())
+
 
 class CommandLine(unittest.TestCase):
     def test_texts_that_look_like_something_else(self):
@@ -691,6 +694,14 @@ class Convert(unittest.TestCase):
             done = run("model", "convert", "two-heads", "-o", os.path.join(folder, "y"), "--quality", folder + "/none", check=1)
             self.assertIn("none", done.stderr.decode())
             self.assertFalse(os.path.exists(os.path.join(folder, "y")))
+
+    def test_arithmetic_is_not_what_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("model", "convert", "two-heads", "--dtype", "int8", "-o", os.path.join(folder, "x"), check=2)
+            self.assertIn("--weights int8", done.stderr.decode())
+            self.assertEqual(os.listdir(folder), [])
+            done = run("model", "convert", "two-heads", "--to", "json", "--weights", "int8", "-o", os.path.join(folder, "x.json"), check=2)
+            self.assertIn("--weights: expected f32", done.stderr.decode())
 
     def test_vocab_txt_becomes_json(self):
         tiny = os.path.join(MINILM, "../tiny-bert")

@@ -384,6 +384,15 @@ class Manners(unittest.TestCase):
             program.stdout.close()
 
 
+class Inspection(unittest.TestCase):
+    def test_arrays_of_a_head_are_in_use(self):
+        for model in ("tiny-bert-mlm", "tiny-bert-classify", "tiny-bert-ner", "tiny-bert-qa", "tiny-deberta-v2-mlm"):
+            folder = os.path.join(MODELS, model)
+            unused = json.loads(run("model", "info", folder, "--format", "json"))["unused_tensors"]
+            self.assertEqual([name for name in unused if name.startswith(("cls.predictions", "classifier", "qa_outputs"))], [], model)
+            self.assertNotIn("classifier", "".join(l for l in run("model", "verify", folder).splitlines() if l.startswith("note")))
+
+
 class Help(unittest.TestCase):
     def test_pages(self):
         for command in ("fill-mask", "classify", "tag", "rerank", "answer"):

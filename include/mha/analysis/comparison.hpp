@@ -41,7 +41,8 @@ struct Comparison {
 Comparison compare(const ComparedSide& a, const ComparedSide& b);
 
 /// The first value, in the order of the computation (hidden_states 0, heads of layer 0, hidden_states 1, …, embedding),
-/// that is over the tolerance: 1 − cosine, max_abs or the distance. Empty: all are within.
+/// that is over the tolerance: 1 − cosine, max_abs or the distance. Empty: all are within. Where no part has the same shape
+/// on both sides, nothing is within: the text says so.
 std::string first_over(const Comparison& comparison, double tolerance);
 
 VectorDifference vector_difference(const std::vector<float>& a, const std::vector<float>& b);

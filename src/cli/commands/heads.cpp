@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -224,9 +225,15 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
   constexpr std::size_t kBlock = 512;  // inputs held at once
   const std::size_t n_layers = plan.work.encoder->config().n_layers;
   const std::size_t n_heads = plan.work.encoder->config().n_heads;
+  std::vector<std::size_t> measured;  // layer · n_heads + head
+  for (const std::size_t layer : plan.schema.layers) {
+    for (const std::size_t head : plan.schema.heads) measured.push_back(layer * n_heads + head);
+  }
+  std::vector<double> change(measured.size());
+  std::vector<std::uint8_t> ablated = plan.work.wanted.ablated;  // throughout: a head that is left out changes nothing
+  ablated.resize(n_layers * n_heads);
   plan.work.parts = {.embedding = true};
   plan.work.wanted = {};
-  std::vector<double> change(n_layers * n_heads);
   std::size_t inputs = 0;
   PipelineSettings settings;
   settings.batch_tokens = batch_tokens(*plan.work.encoder);
@@ -244,11 +251,11 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
     const std::vector<Record> block = read_block(source, kBlock);
     if (block.empty()) break;
     inputs += block.size();
-    plan.work.wanted.ablated.clear();
+    plan.work.wanted.ablated = ablated;
     const auto whole = vectors_of(block);
     for (std::size_t i = 0; i < change.size(); ++i) {
-      plan.work.wanted.ablated.assign(change.size(), 0);
-      plan.work.wanted.ablated[i] = 1;
+      plan.work.wanted.ablated = ablated;
+      plan.work.wanted.ablated[measured[i]] = 1;
       const auto without = vectors_of(block);
       for (std::size_t k = 0; k < whole.size(); ++k) change[i] += 1 - vector_difference(whole[k], without[k]).cosine;
       if (log.shows_progress()) {
@@ -263,9 +270,9 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
                 {"layer", "head", "change", "inputs"},
                 {},
                 false};
-  for (std::size_t i = 0; i < change.size(); ++i) {
-    answer.rows.push_back({AnswerCell::of(i / n_heads), AnswerCell::of(i % n_heads),
-                           AnswerCell::of(inputs > 0 ? change[i] / static_cast<double>(inputs) : 0.0),
+  for (std::size_t i = 0; inputs > 0 && i < change.size(); ++i) {
+    answer.rows.push_back({AnswerCell::of(measured[i] / n_heads), AnswerCell::of(measured[i] % n_heads),
+                           AnswerCell::of(change[i] / static_cast<double>(inputs)),
                            AnswerCell::of(inputs)});
   }
   return answer;

@@ -329,6 +329,9 @@ void write_quality(const Options& options, const ModelLocation& location, const 
 int convert(const Options& given, Log& log) {
   const Options options = with_named_model(given);
   if (options.model.output.empty()) throw_usage("model convert: expected --output PATH, got none");
+  if (options.global.dtype != "auto" && options.model.quality.empty()) {
+    throw_usage("--dtype: expected --quality with it, whose arithmetic it is; --weights " + options.global.dtype + " chooses the numbers that are written");
+  }
   ConvertOptions convert;
   convert.to = options.model.to == "json" ? ModelFormat::json : ModelFormat::safetensors;
   convert.dtype = options.model.dtype;

@@ -83,6 +83,7 @@ class TokenizeSink : public OutputSink {
 };
 
 int run(const Options& options, Log& log) {
+  if (options.tokenize.decode && options.input.pair) throw_usage("--pair: expected a text to tokenize, got --decode, which reads ids");
   if (options.tokenize.count && (options.tokenize.decode || options.tokenize.stride)) {
     throw_usage("--count: expected neither --decode nor --stride beside it");
   }

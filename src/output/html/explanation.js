@@ -44,7 +44,7 @@ function fill(details) {
   const stage = details.stage;
   const values = matrix(stage, state.head);
   let greatest = 0;
-  for (const value of values) greatest = Math.max(greatest, Math.abs(value));
+  for (const value of values) if (Number.isFinite(value)) greatest = Math.max(greatest, Math.abs(value));
   const table = document.createElement("table");
   const top = table.createTHead().insertRow();
   const header = (row, text, scope) => {
@@ -65,6 +65,7 @@ function fill(details) {
     for (let c = 0; c < stage.shown; c++) {
       const value = values[r * stage.stored + c];
       const cell = row.insertCell();
+      if (!Number.isFinite(value)) continue;
       cell.textContent = value.toFixed(3);
       tint(cell, stage, value, greatest);
     }

@@ -49,6 +49,9 @@ TEST_CASE("what has another shape on the other side is left out") {
   CHECK(mha::compare(a, b).layers.empty());
   CHECK(mha::compare(a, b).heads.empty());
   CHECK(mha::compare(a, b).embedding);
+  CHECK(mha::first_over(mha::compare(a, b), 2).empty());
+  b.embedding.pop_back();
+  CHECK(mha::first_over(mha::compare(a, b), 2).ends_with("nothing to compare"));
   b = a;
   b.heads = 1;
   CHECK(mha::compare(a, b).heads.empty());

@@ -1,6 +1,7 @@
 #include "mha/output/explanation.hpp"
 
 #include <catch2/catch.hpp>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -98,4 +99,22 @@ TEST_CASE("table and page say which biases, norms and activation the block has")
       CHECK(text.find(word) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("a pair that a local layer leaves out has no score: null, an empty cell or a dot, never an infinity") {
+  mha::Explanation e = example();
+  e.config.local_window = 3;
+  e.config.local_layers = {true};
+  for (mha::Stage& s : e.stages) {
+    if (s.name == "scaled") s.values[4] = s.values[20] = -std::numeric_limits<float>::infinity();
+  }
+  const auto json = nlohmann::json::parse(mha::explanation_json(e, {}));
+  CHECK(json["heads"][0]["scaled"][0][4].is_null());
+  CHECK(json["heads"][0]["scaled"][0][3].is_number());
+  const std::string page = mha::explanation_html(e, {});
+  CHECK(page.find("<td></td></tr>") != std::string::npos);
+  const std::string table = mha::explanation_table(e, {});
+  CHECK(table.find("inf") == std::string::npos);
+  CHECK(table.find("·\n") != std::string::npos);
+  for (const std::string& text : {page, table}) CHECK(text.find("a token sees 3 tokens to each side") != std::string::npos);
 }
