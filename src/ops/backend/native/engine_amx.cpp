@@ -76,7 +76,7 @@ void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::siz
       hn::StoreU(x.v[2], d, to + before.y_stride);
       hn::StoreU(x.v[3], d, to + before.y_stride + kTileRows);
     };
-    MultiplyTiles<Parts, WeightParts, true>(rows, weights, steps, sums, sums_stride, false, ahead, [&](std::size_t) {
+    MultiplyTiles<Parts, WeightParts, true, Parts == 1>(rows, weights, steps, sums, sums_stride, false, ahead, [&](std::size_t) {
       for (std::size_t i = 0; i < share && done < kGroups; ++i) finish_group(done++);
     });
   });
@@ -463,7 +463,7 @@ class TileEngine : public Engine {
                 const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
                 bool accumulate, Ahead ahead) const override {
     const std::byte* tiles = Parts == 3 ? expanded : weights.panel(panel_index) + first * kStepBytes;
-    amx::MultiplyBlock<Parts>(operand.data + row / amx::kBlock * operand.stride, tiles, last - first, sums,
+    amx::MultiplyBlock<Parts, Parts, Parts == 1>(operand.data + row / amx::kBlock * operand.stride, tiles, last - first, sums,
                                stride * sizeof(float), accumulate, rows, ahead);
   }
 

@@ -91,10 +91,16 @@ HWY_INLINE void CloseSums(void* sums, std::size_t stride) {
   MemoryBarrier();
 }
 
-template <bool Two>
+/// Streamed: past the first-level cache, where the weights of a panel stay that many blocks of rows meet.
+template <bool Two, bool Streamed = false>
 HWY_INLINE void LoadRows(const std::byte* tiles) {
-  _tile_loadd(4, tiles, kTileRow);
-  if (Two) _tile_loadd(5, tiles + kTileBytes, kTileRow);
+  if constexpr (Streamed) {
+    _tile_stream_loadd(4, tiles, kTileRow);
+    if (Two) _tile_stream_loadd(5, tiles + kTileBytes, kTileRow);
+  } else {
+    _tile_loadd(4, tiles, kTileRow);
+    if (Two) _tile_loadd(5, tiles + kTileBytes, kTileRow);
+  }
 }
 
 HWY_INLINE void LoadWeights(const std::byte* tiles) {
@@ -144,14 +150,14 @@ HWY_INLINE void MultiplySixProducts(const std::byte* rows, const std::byte* weig
 
 /// The products of one step. The order of an element's products is the same whether one or two tiles of rows take part:
 /// small parts first. Weights of a single part (codes, or all of them rounded) meet every part of the rows.
-template <std::size_t Parts, std::size_t WeightParts, bool Two>
+template <std::size_t Parts, std::size_t WeightParts, bool Two, bool Streamed>
 HWY_INLINE void MultiplyStep(const std::byte* rows, const std::byte* weights) {
   constexpr std::size_t kPart = 2 * kTileBytes;
   static_assert(WeightParts == 1 || WeightParts == Parts);
   if constexpr (WeightParts == 1) {
     LoadWeights(weights);
     for (std::size_t part = Parts; part > 0; --part) {
-      LoadRows<Two>(rows + (part - 1) * kPart);
+      LoadRows<Two, Streamed>(rows + (part - 1) * kPart);
       AddProducts<Two>();
     }
   } else if constexpr (Parts == 2) {
@@ -175,14 +181,14 @@ HWY_INLINE void Prefetch(const std::byte* from, std::size_t bytes) {
 }
 
 /// One block of sums from rows and weights [steps][parts][2 tiles]; `between(s)` is called after the products of step s.
-template <std::size_t Parts, std::size_t WeightParts, bool Two, class Between>
+template <std::size_t Parts, std::size_t WeightParts, bool Two, bool Streamed, class Between>
 HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
                               std::size_t sums_stride, bool accumulate, native::Ahead ahead, const Between& between) {
   OpenSums<Two>(sums, sums_stride, accumulate);
   // A few lines a step: many at once would hold up the tile loads.
   const std::size_t share = (ahead.bytes / steps + kTileRow - 1) / kTileRow * kTileRow;
   for (std::size_t s = 0; s < steps; ++s, rows += kPartsBytes<Parts>, weights += kPartsBytes<WeightParts>) {
-    MultiplyStep<Parts, WeightParts, Two>(rows, weights);
+    MultiplyStep<Parts, WeightParts, Two, Streamed>(rows, weights);
     const std::size_t bytes = std::min(share, ahead.bytes);
     Prefetch(ahead.from, bytes);
     ahead.from += bytes;
@@ -192,14 +198,14 @@ HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, s
   CloseSums<Two>(sums, sums_stride);
 }
 
-template <std::size_t Parts, std::size_t WeightParts = Parts>
+template <std::size_t Parts, std::size_t WeightParts = Parts, bool Streamed = false>
 void MultiplyBlock(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums, std::size_t sums_stride,
                    bool accumulate, std::size_t count, native::Ahead ahead) {
   const auto nothing = [](std::size_t) {};
   if (count > kTileRows) {
-    MultiplyTiles<Parts, WeightParts, true>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
+    MultiplyTiles<Parts, WeightParts, true, Streamed>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
   } else {
-    MultiplyTiles<Parts, WeightParts, false>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
+    MultiplyTiles<Parts, WeightParts, false, Streamed>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
   }
 }
 
