@@ -23,7 +23,7 @@ enum OptionGroup : unsigned {
   kDecoding = 1U << 8,     ///< --decode, --count, --stride
   kMatrix = 1U << 9,       ///< --matrix
   kMeasuring = 1U << 10,   ///< --batch, --tokens, --runs
-  kConverting = 1U << 11,  ///< --to, --weights, -o
+  kConverting = 1U << 11,  ///< --to, --dtype, -o
   kFresh = 1U << 12,       ///< --d-model, --heads, …
   kQuestions = 1U << 13,   ///< --words, --find, --top, --average, --rollout, --stats
   kToken = 1U << 14,       ///< --token

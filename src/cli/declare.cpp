@@ -366,10 +366,6 @@ void declare_convert(OptionList& list, const Command& command, ModelOptions& mod
   list.value("--to", "KIND", "json or safetensors", [&](const std::string& word) {
     model.to = choose<const char*>("--to", word, {{"json", "json"}, {"safetensors", "safetensors"}});
   });
-  list.value("--weights", "DTYPE", "f32, f16, bf16 or int8 (default: as they are)", [&](const std::string& word) {
-    model.dtype =
-        choose<const char*>("--weights", word, {{"f32", "f32"}, {"f16", "f16"}, {"bf16", "bf16"}, {"int8", "int8"}});
-  });
   list.value("-o,--output", "PATH", "folder or file to write", named_into(model.output, "--output"));
   list.value("--quality", "FILE", "compare the sentence vectors of the texts in FILE with those of the model as it was",
              into(model.quality));
@@ -438,7 +434,8 @@ std::string_view format_name(Format format) {
   return "auto";
 }
 
-OptionList global_options(Options& options) {
+OptionList global_options(Options& options, const Command* command) {
+  const bool converts = command != nullptr && command->has(kConverting);
   GlobalOptions& global = options.global;
   OptionList list;
   list.group("Global");
@@ -454,11 +451,17 @@ OptionList global_options(Options& options) {
                                           {"openblas", "openblas"},
                                           {"reference", "reference"}});
   });
-  list.value("--dtype", "TYPE", "arithmetic: auto, f32, bf16, int8 or bf16x3 (auto has the accuracy of f32)",
+  list.value("--dtype", "TYPE",
+             converts ? "numbers that are written: f32, f16, bf16 or int8 (default: as they are)"
+                      : "arithmetic: auto, f32, bf16, int8 or bf16x3 (auto has the accuracy of f32)",
              [&](const std::string& word) {
-               global.dtype = choose<const char*>(
-                   "--dtype", word,
-                   {{"auto", "auto"}, {"f32", "f32"}, {"bf16", "bf16"}, {"int8", "int8"}, {"bf16x3", "bf16x3"}});
+               global.dtype = choose<const char*>("--dtype", word,
+                                                  {{"auto", "auto"},
+                                                   {"f32", "f32"},
+                                                   {"bf16", "bf16"},
+                                                   {"int8", "int8"},
+                                                   {"bf16x3", "bf16x3"},
+                                                   {"f16", "f16"}});
              });
   list.flag("-q,--quiet", "no warnings, no progress", [&] { global.quiet = true; });
   list.flag("-v,--verbose", "say more about what happens (repeatable)", [&] { ++global.verbose; });
@@ -536,6 +539,10 @@ void check_options(const Options& options) {
   }
   if (options.tokenizing.prompt.text && options.tokenizing.prompt.name) {
     throw_usage("--prompt and --prompt-name: expected one of them, got both; leave one out");
+  }
+  if (options.global.dtype == (options.command->has(kConverting) ? "bf16x3" : "f16")) {
+    throw_usage(options.command->has(kConverting) ? "--dtype: expected f32, f16, bf16 or int8 to write, got bf16x3"
+                                                  : "--dtype: expected auto, f32, bf16, int8 or bf16x3, got f16");
   }
   const TaskOptions& task = options.task;
   if (task.labels.empty() && task.multi_label) throw_usage("--multi-label: expected --labels with it, got none");

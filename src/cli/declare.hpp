@@ -7,7 +7,7 @@
 namespace mha::cli {
 
 /// Options that every command takes, before or after its name. Setters write to `options`, which must outlive the list.
-OptionList global_options(Options& options);
+OptionList global_options(Options& options, const Command* command = nullptr);
 
 /// The options of one command besides the global ones.
 OptionList command_options(const Command& command, Options& options);

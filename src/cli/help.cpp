@@ -73,9 +73,9 @@ void append_options(std::string& out, const OptionList& list, std::size_t column
   }
 }
 
-void append_global_options(std::string& out, std::size_t columns) {
+void append_global_options(std::string& out, std::size_t columns, const Command* command = nullptr) {
   Options options;
-  OptionList list = global_options(options);
+  OptionList list = global_options(options, command);
   list.flag("-h,--help", "print this help", [] {});
   list.flag("--version", "print version, backends and CPU features", [] {});
   append_options(out, list, columns);
@@ -107,7 +107,7 @@ std::string command_help(const Command& command, std::size_t columns) {
   append_wrapped(out, command.about, 0, 0, columns);
   Options options;
   append_options(out, command_options(command, options), columns);
-  append_global_options(out, columns);
+  append_global_options(out, columns, &command);
   if (!command.examples.empty()) out += "\nExamples:\n";
   for (const std::string_view example : command.examples) ((out += "  ") += example) += '\n';
   return out;

@@ -120,7 +120,6 @@ struct TokenizeOptions {
 struct ModelOptions {
   std::string to;  ///< "json", "safetensors", or empty
   std::string output;
-  std::string dtype;  ///< convert: of the weights
   std::string quality;  ///< convert: texts to measure the loss on
 
   std::size_t d_model = 64;  ///< these and the following: init

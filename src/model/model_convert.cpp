@@ -127,7 +127,7 @@ std::vector<std::string> convert_model(const ModelLocation& location, const Conv
   const std::optional<DType> dtype = dtype_named(options.dtype);
   if (options.output.empty()) throw_usage("--output: expected a path for the converted model, got none");
   if (options.to == ModelFormat::json && dtype.value_or(DType::f32) != DType::f32) {
-    throw_usage("--weights: expected f32 with --to json, the only type of that format, got " + options.dtype);
+    throw_usage("--dtype: expected f32 with --to json, the only type of that format, got " + options.dtype);
   }
   const auto model = open_model(location, {});
   const auto source = open_weights(*model);

@@ -145,7 +145,7 @@ std::optional<DType> dtype_named(const std::string& name) {
   if (name == "f16") return DType::f16;
   if (name == "bf16") return DType::bf16;
   if (name == "int8") return DType::i8;
-  throw_usage("--weights: expected f32, f16, bf16 or int8, got " + name);
+  throw_usage("--dtype: expected f32, f16, bf16 or int8, got " + name);
 }
 
 void write_arrays(const WeightSource& source, const ArrayTypes& types, const fs::path& path) {

@@ -682,7 +682,7 @@ class Convert(unittest.TestCase):
                 file.write("\n".join(WORDS))
             run("model", "init", "--words", words, "--d-model", "16", "--heads", "2", "--layers", "1", "-o", model, check=0)
             for kind, least in (("f32", 1), ("bf16", 0.999), ("int8", 0.99)):
-                out = run("model", "convert", model, "--weights", kind, "-o", os.path.join(folder, kind), "--quality", texts,
+                out = run("model", "convert", model, "--dtype", kind, "-o", os.path.join(folder, kind), "--quality", texts,
                           "--format", "json", check=0).stdout
                 loss = json.loads(out)
                 self.assertEqual(list(loss), ["texts", "mean_cosine", "least_cosine", "max_abs"])
@@ -695,13 +695,15 @@ class Convert(unittest.TestCase):
             self.assertIn("none", done.stderr.decode())
             self.assertFalse(os.path.exists(os.path.join(folder, "y")))
 
-    def test_arithmetic_is_not_what_is_written(self):
+    def test_dtype_is_what_is_written(self):
         with tempfile.TemporaryDirectory() as folder:
-            done = run("model", "convert", "two-heads", "--dtype", "int8", "-o", os.path.join(folder, "x"), check=2)
-            self.assertIn("--weights int8", done.stderr.decode())
+            done = run("model", "convert", "two-heads", "--dtype", "bf16x3", "-o", os.path.join(folder, "x"), check=2)
+            self.assertIn("--dtype: expected f32, f16", done.stderr.decode())
+            self.assertIn("got f16", run("embed", "--dtype", "f16", "x", check=2).stderr.decode())
             self.assertEqual(os.listdir(folder), [])
-            done = run("model", "convert", "two-heads", "--to", "json", "--weights", "int8", "-o", os.path.join(folder, "x.json"), check=2)
-            self.assertIn("--weights: expected f32", done.stderr.decode())
+            done = run("model", "convert", "two-heads", "--to", "json", "--dtype", "int8", "-o", os.path.join(folder, "x.json"), check=2)
+            self.assertIn("--dtype: expected f32", done.stderr.decode())
+            self.assertIn(b"f16", run("model", "convert", "--help", check=0).stdout)
 
     def test_vocab_txt_becomes_json(self):
         tiny = os.path.join(MINILM, "../tiny-bert")

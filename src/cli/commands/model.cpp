@@ -296,8 +296,10 @@ std::vector<std::string> quality_texts(const Options& options) {
 
 // How far the sentence vectors of the converted model are from those of the model as it was.
 void write_quality(const Options& options, const ModelLocation& location, const std::vector<std::string>& texts) {
-  const auto before = Model::load(location, load_options(options));
-  const auto after = Model::load(find_model(options.model.output, model_search()), load_options(options));
+  LoadOptions load = load_options(options);
+  load.dtype = "auto";
+  const auto before = Model::load(location, load);
+  const auto after = Model::load(find_model(options.model.output, model_search()), load);
   const EmbeddingDrift drift = embedding_drift(*before, *after, texts);
   const auto number = [](double value) {
     std::string text;
@@ -329,12 +331,9 @@ void write_quality(const Options& options, const ModelLocation& location, const 
 int convert(const Options& given, Log& log) {
   const Options options = with_named_model(given);
   if (options.model.output.empty()) throw_usage("model convert: expected --output PATH, got none");
-  if (options.global.dtype != "auto" && options.model.quality.empty()) {
-    throw_usage("--dtype: expected --quality with it, whose arithmetic it is; --weights " + options.global.dtype + " chooses the numbers that are written");
-  }
   ConvertOptions convert;
   convert.to = options.model.to == "json" ? ModelFormat::json : ModelFormat::safetensors;
-  convert.dtype = options.model.dtype;
+  if (options.global.dtype != "auto") convert.dtype = options.global.dtype;
   convert.output = options.model.output;
   const ModelLocation location = choose_model(options);
   const std::vector<std::string> texts = quality_texts(options);
@@ -433,7 +432,7 @@ const Command kModelConvert{
         "Writes a model as safetensors folder or as one readable JSON file, with other numbers if asked. --quality says "
         "what that costs: the cosine and the largest difference of the sentence vectors of some texts, before and after.",
     .examples = {"mha-cli model convert two-heads --to json -o two-heads.json",
-                 "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --weights int8 -o minilm-int8 --quality texts.txt"},
+                 "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --dtype int8 -o minilm-int8 --quality texts.txt"},
     .groups = kConverting,
     .formats = {Format::table, Format::json},
     .run = convert,
