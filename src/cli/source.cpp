@@ -71,7 +71,7 @@ bool InputSource::next(Record& record) {
   record.extra.swap(input_.extra_json);
   record.error.swap(input_.error);
   record.place = input_.place();
-  if (input_.replaced) log_.warning(record.place + ": invalid UTF-8 replaced by U+FFFD");
+  if (input_.replaced) log_.warning(input_.place_at(*input_.replaced) + ": invalid UTF-8 replaced by U+FFFD");
   return true;
 }
 

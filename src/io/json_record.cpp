@@ -209,10 +209,12 @@ std::string invalid_utf8_text(const InputRecord& record, std::string_view bytes,
 
 void parse_json_record(std::string_view line, const TextReaderOptions& options, InputRecord& record) {
   std::string repaired;
+  std::optional<std::uint64_t> replaced;
   std::string_view text = line;
   if (const std::size_t invalid = utf8::first_invalid(line); invalid != utf8::kValid) {
     if (!options.replace_invalid) record.error = invalid_utf8_text(record, line, invalid);
     repaired = utf8::replace_invalid(line);
+    replaced = record.begin + invalid;
     text = repaired;
   }
   if (std::size_t lone = lone_surrogate(text, 0); lone != kNone) {
@@ -220,11 +222,12 @@ void parse_json_record(std::string_view line, const TextReaderOptions& options, 
       record.error = record.place_at(record.begin + lone) + ": expected valid UTF-8, got the lone surrogate escape " +
                      std::string(text.substr(lone, 6));
     }
+    if (!replaced) replaced = record.begin + lone;
     if (repaired.empty()) repaired = line;
     for (; lone != kNone; lone = lone_surrogate(repaired, lone + 6)) repaired.replace(lone, 6, "\\ufffd");
     text = repaired;
   }
-  const bool changed = !repaired.empty();
+  const bool changed = replaced.has_value();
   RecordReader reader(text, options, record);
   reader.read();
   if (record.error.empty() && !reader.problem.empty()) {
@@ -232,7 +235,7 @@ void parse_json_record(std::string_view line, const TextReaderOptions& options, 
     record.error = (known ? record.place_at(record.begin + reader.byte) : record.place()) + ": " + reader.problem;
   }
   if (record.error.empty()) {
-    record.replaced = changed;
+    record.replaced = replaced;
     return;
   }
   record.text.clear();

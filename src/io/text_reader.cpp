@@ -148,7 +148,7 @@ class TextReader::Implementation {
         record_.text_pair = *pair_;
       } else if (options_.replace_invalid) {
         record_.text_pair = utf8::replace_invalid(*pair_);
-        record_.replaced = true;
+        record_.replaced = invalid;
       } else {
         record_.error = invalid_utf8_text(record_, *pair_, invalid) + " in its pair";
       }
@@ -287,7 +287,7 @@ class TextReader::Implementation {
       record_.text = bytes;
     } else if (options_.replace_invalid) {
       record_.text = utf8::replace_invalid(bytes);
-      record_.replaced = true;
+      record_.replaced = record_.begin + invalid;
     } else {
       record_.error = invalid_utf8_text(record_, bytes, invalid);
     }

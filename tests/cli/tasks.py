@@ -160,6 +160,8 @@ class Classify(Same):
             self.assertEqual([row["label"] for row in record["scores"]], sorted(labels, key=lambda label: -ratios[label]))
             (record,) = records("-m", folder, "classify", "--labels", ",".join(labels), "--all-scores", text)
             self.assertAlmostEqual(sum(row["score"] for row in record["scores"]), 1, delta=LIMIT)
+            warned = subprocess.run([MHA, "-m", folder, "classify", "--labels", "a,b", text], capture_output=True, check=True).stderr
+            self.assertIn(b"entail", warned)
             run("-m", folder, "classify", "--labels", "a,b", "--hypothesis", "no place", text, check=2)
             run("-m", folder, "classify", "--labels", "a,b", "--pair", "x", text, check=2)
             run("-m", folder, "classify", "--multi-label", text, check=2)

@@ -20,7 +20,7 @@ struct InputRecord {
   std::optional<std::string> text_pair;  ///< the second segment
   std::string extra_json;  ///< members to pass through, `"key":value,…`, values as written; may be empty
   std::string error;       ///< why the record is bad, with its place; empty: it is good
-  bool replaced = false;   ///< invalid UTF-8 in it became U+FFFD
+  std::optional<std::uint64_t> replaced;  ///< invalid UTF-8 in it became U+FFFD: the first byte of it in the source
 
   std::shared_ptr<const std::string> source;  ///< the file's name, `stdin` or `argument`
   std::size_t line = 0;                       ///< 1-based line (or record, or argument) of the source

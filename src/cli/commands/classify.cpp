@@ -1,7 +1,9 @@
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/commands/all.hpp"
+#include "cli/log.hpp"
 #include "cli/task_run.hpp"
 #include "mha/core/error.hpp"
 
@@ -21,7 +23,7 @@ LabelScores scores_of(const HeadLabels& labels) {
 
 // transformers 5.24, pipelines/zero_shot_classification.py: a label that begins with "entail", else the last one;
 // contradiction is the first, or the last where entailment is the first.
-std::size_t entailment_of(const std::vector<std::string>& names) {
+std::optional<std::size_t> entailment_of(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     std::string name = names[i].substr(0, 6);
     for (char& c : name) {
@@ -29,7 +31,7 @@ std::size_t entailment_of(const std::vector<std::string>& names) {
     }
     if (name == "entail") return i;
   }
-  return names.size() - 1;
+  return std::nullopt;
 }
 
 std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
@@ -49,7 +51,12 @@ std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
     hypothesis.replace(hypothesis.find("{}"), 2, label);
     settings.hypotheses.push_back(std::move(hypothesis));
   }
-  settings.entailment = entailment_of(labels.names);
+  const std::optional<std::size_t> entailment = entailment_of(labels.names);
+  if (!entailment) {
+    run.log.warning("--labels: expected a model with a label that begins with \"entail\", got none; the last one, " +
+                    labels.names.back() + ", is taken for it");
+  }
+  settings.entailment = entailment.value_or(labels.names.size() - 1);
   settings.contradiction = settings.entailment == 0 ? run.outputs - 1 : 0;
   settings.multi_label = task.multi_label || task.labels.size() == 1;
   settings.top_k = labels_shown(task, task.labels.size());
