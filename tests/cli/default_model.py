@@ -19,9 +19,14 @@ with open(os.path.join(HERE, "../data/contextual-512/golden.json"), encoding="ut
 TEXTS = [entry["text"] for entry in GOLDEN["vectors"]]
 
 
-def run(*arguments):
+def start(*arguments):
     env = {key: value for key, value in os.environ.items() if key != "MHA_MODEL"}
-    done = subprocess.run([MHA, *arguments], capture_output=True, env=env, timeout=120, check=True)
+    return subprocess.run([MHA, *arguments], capture_output=True, env=env, timeout=120)
+
+
+def run(*arguments):
+    done = start(*arguments)
+    done.check_returncode()
     return json.loads(done.stdout)
 
 
@@ -36,6 +41,8 @@ class DefaultModel(unittest.TestCase):
 
     def test_vectors(self):
         for dtype, within in WITHIN.items():
+            if b"does not have it on this machine" in start("embed", "--dtype", dtype, "a").stderr:
+                continue  # int8 needs AVX512_VNNI or AMX
             records = run("embed", "--dtype", dtype, "--with", "tokens,embedding", "--format", "json", "--", *TEXTS)
             for record, expected in zip(records, GOLDEN["vectors"], strict=True):
                 self.assertEqual(record["input_ids"], expected["input_ids"])
