@@ -27,6 +27,7 @@ struct Library {
   decltype(&dnnl_engine_create) engine_create = nullptr;
   decltype(&dnnl_stream_create) stream_create = nullptr;
   decltype(&dnnl_stream_wait) stream_wait = nullptr;
+  decltype(&dnnl_stream_destroy) stream_destroy = nullptr;
   decltype(&dnnl_memory_desc_init_by_tag) memory_desc_init_by_tag = nullptr;
   decltype(&dnnl_memory_desc_init_by_strides) memory_desc_init_by_strides = nullptr;
   decltype(&dnnl_memory_desc_get_size) memory_desc_get_size = nullptr;
@@ -65,6 +66,7 @@ Library load() {
   find(handle, "dnnl_engine_create", dnnl.engine_create);
   find(handle, "dnnl_stream_create", dnnl.stream_create);
   find(handle, "dnnl_stream_wait", dnnl.stream_wait);
+  find(handle, "dnnl_stream_destroy", dnnl.stream_destroy);
   find(handle, "dnnl_memory_desc_init_by_tag", dnnl.memory_desc_init_by_tag);
   find(handle, "dnnl_memory_desc_init_by_strides", dnnl.memory_desc_init_by_strides);
   find(handle, "dnnl_memory_desc_get_size", dnnl.memory_desc_get_size);
@@ -212,10 +214,20 @@ class OnednnBackend final : public Backend {
   }
 
   void execute(dnnl_primitive_t primitive, int count, const dnnl_exec_arg_t* arguments) const {
-    thread_local dnnl_stream_t stream = nullptr;
-    if (stream == nullptr) require(dnnl_.stream_create(&stream, engine_, dnnl_stream_default_flags), "stream");
-    require(dnnl_.primitive_execute(primitive, stream, count, arguments), "product");
-    require(dnnl_.stream_wait(stream), "product");
+    struct Stream {
+      dnnl_stream_t handle = nullptr;
+      decltype(&dnnl_stream_destroy) destroy = nullptr;
+      ~Stream() {
+        if (handle != nullptr) destroy(handle);
+      }
+    };
+    thread_local Stream stream;
+    if (stream.handle == nullptr) {
+      require(dnnl_.stream_create(&stream.handle, engine_, dnnl_stream_default_flags), "stream");
+      stream.destroy = dnnl_.stream_destroy;
+    }
+    require(dnnl_.primitive_execute(primitive, stream.handle, count, arguments), "product");
+    require(dnnl_.stream_wait(stream.handle), "product");
   }
 
   OnednnLinear::Product product_of(const OnednnLinear& packed, const OnednnLinear::Key& key) const {

@@ -160,7 +160,12 @@ TEST_CASE("I8 weights are multiplied as the codes they are") {
 
 TEST_CASE("a row has the same bits in every batch, at every place and with any number of threads") {
   const auto names = backend_names();
+#ifdef __SANITIZE_ADDRESS__
+  // GCC 12's leak check crashes at exit, at times, on thread-local data of a library that threads loaded at run time.
+  const char* const name = "auto";
+#else
   const char* const name = GENERATE("auto", "onednn");
+#endif
   if (name != std::string("auto") && std::find(names.begin(), names.end(), name) == names.end()) return;
   CAPTURE(name);
   const Backend& backend = backend_named(name);
