@@ -155,18 +155,22 @@ int run_records(const Options& options, const ModelWork& work, InputSource& sour
   return sink.finish();
 }
 
+RecordRun::RecordRun(const Options& options, RecordKind kind, Log& log)
+    : location(choose_model(options)),
+      header(read_model_header(location, load_options(options))),
+      plan(plan_encoding(options, kind, header)),
+      out(open_output(options)),
+      source(options, log) {
+  if (options.output.resume) source.begin_at(resume_records(*out));
+  model = load_model(header, options, log);
+  use_model(plan, options, *model);
+}
+
 int run_encoding(const Options& options, RecordKind kind, Log& log) {
   if (is_finished(options.output, log)) return 0;
-  const ModelLocation location = choose_model(options);
-  const ModelHeader header = read_model_header(location, load_options(options));
-  Plan plan = plan_encoding(options, kind, header);
-  const auto out = open_output(options);
-  InputSource source(options, log);
-  if (options.output.resume) source.begin_at(resume_records(*out));
-  const auto model = load_model(header, options, log);
-  use_model(plan, options, *model);
-  OutputSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
-  return run_records(options, plan.work, source, sink);
+  RecordRun run(options, kind, log);
+  OutputSink sink(options, make_formatter(run.plan.format, run.plan.schema, run.location.name), *run.out, log);
+  return run_records(options, run.plan.work, run.source, sink);
 }
 
 }  // namespace mha::cli

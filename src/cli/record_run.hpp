@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/models.hpp"
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
 #include "cli/source.hpp"
@@ -74,6 +75,19 @@ void run_pipeline(const Options& options, const ModelWork& work, RecordSource& s
 
 /// The same into a file or standard output. Returns the exit code.
 int run_records(const Options& options, const ModelWork& work, InputSource& source, OutputSink& sink);
+
+/// What a command opens whose records come from a model, in the order in which mistakes are told: the model's config, the plan,
+/// the output, the inputs, the weights. With `--resume` the inputs begin where the output ends.
+struct RecordRun {
+  RecordRun(const Options& options, RecordKind kind, Log& log);
+
+  const ModelLocation location;
+  const ModelHeader header;
+  Plan plan;
+  const std::unique_ptr<OutputStream> out;
+  InputSource source;
+  std::shared_ptr<const Model> model;
+};
 
 /// The whole way of a command whose records come from the encoder: encode, attention.
 int run_encoding(const Options& options, RecordKind kind, Log& log);

@@ -2,7 +2,6 @@
 
 #include "cli/formats.hpp"
 #include "cli/log.hpp"
-#include "cli/models.hpp"
 #include "mha/core/error.hpp"
 
 namespace mha::cli {
@@ -32,21 +31,15 @@ void run_task_pipeline(const Options& options, const TaskWork& work, RecordSourc
 }
 
 int run_task(const Options& options, Task task, const MakeReader& make_reader, Log& log) {
-  const ModelLocation location = choose_model(options);
-  const ModelHeader header = read_model_header(location, load_options(options));
-  Plan plan = plan_encoding(options, RecordKind::task, header);
-  const auto out = open_output(options);
-  InputSource source(options, log);
-  const auto model = load_model(header, options, log);
-  use_model(plan, options, *model);
-  require_task(*model, task);
-  const auto head = model->load_head(task);
-  const auto reader = make_reader({options, header, *model, plan.work, head->outputs(), log});
-  use_layout(plan, reader->layout());
-  const TaskWork work{&plan.work, head.get(), reader.get(), batch_tokens(model->encoder())};
-  OutputSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
-  sink.watch(source);
-  run_task_pipeline(options, work, source, sink);
+  RecordRun run(options, RecordKind::task, log);
+  require_task(*run.model, task);
+  const auto head = run.model->load_head(task);
+  const auto reader = make_reader({options, run.header, *run.model, run.plan.work, head->outputs(), log});
+  use_layout(run.plan, reader->layout());
+  const TaskWork work{&run.plan.work, head.get(), reader.get(), batch_tokens(run.model->encoder())};
+  OutputSink sink(options, make_formatter(run.plan.format, run.plan.schema, run.location.name), *run.out, log);
+  sink.watch(run.source);
+  run_task_pipeline(options, work, run.source, sink);
   return sink.finish();
 }
 

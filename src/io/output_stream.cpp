@@ -222,8 +222,6 @@ void OutputStream::commit() {
   temporary_.clear();
 }
 
-bool OutputStream::is_terminal() const { return descriptor_ >= 0 && ::isatty(descriptor_) == 1; }
-
 void OutputStream::fail(const std::string& what, int error) const {
   throw_output(name_ + ": " + what + ": " + system_error_text(error));
 }

@@ -60,7 +60,6 @@ class OutputStream {
 
   /// True for standard output, pipes and devices: what is flushed is out, and no failure can take it back.
   bool is_direct() const { return temporary_.empty(); }
-  bool is_terminal() const;
   /// The path as given, or `standard output`, for messages.
   const std::string& name() const { return name_; }
 

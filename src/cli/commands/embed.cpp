@@ -2,7 +2,6 @@
 
 #include "cli/commands/all.hpp"
 #include "cli/formats.hpp"
-#include "cli/models.hpp"
 #include "cli/ranges.hpp"
 #include "cli/record_run.hpp"
 #include "cli/resume.hpp"
@@ -52,21 +51,16 @@ WindowSettings window_settings(const Options& options, const Plan& plan, const M
 
 int run(const Options& options, Log& log) {
   if (is_finished(options.output, log)) return 0;
-  const ModelLocation location = choose_model(options);
-  const ModelHeader header = read_model_header(location, load_options(options));
-  Plan plan = plan_encoding(options, RecordKind::embed, header);
-  const auto out = open_output(options);
-  InputSource source(options, log);
-  if (options.output.resume) source.begin_at(resume_records(*out));
-  const auto model = load_model(header, options, log);
-  use_model(plan, options, *model);
+  RecordRun opened(options, RecordKind::embed, log);
+  Plan& plan = opened.plan;
   const auto workers = [&](const ModelWork& work) {
-    return options.windows.asked() ? window_workers(work, window_settings(options, plan, *model)) : model_workers(work);
+    return options.windows.asked() ? window_workers(work, window_settings(options, plan, *opened.model))
+                                   : model_workers(work);
   };
   if (!options.quantize.calibrate.empty()) plan.work.quantization = calibrate(options, plan.work, workers);
-  OutputSink sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log);
-  sink.watch(source);
-  run_workers(options, batch_tokens(model->encoder()), workers(plan.work), source, sink);
+  OutputSink sink(options, make_formatter(plan.format, plan.schema, opened.location.name), *opened.out, log);
+  sink.watch(opened.source);
+  run_workers(options, batch_tokens(opened.model->encoder()), workers(plan.work), opened.source, sink);
   return sink.finish();
 }
 

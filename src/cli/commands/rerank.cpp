@@ -6,7 +6,6 @@
 #include "cli/commands/all.hpp"
 #include "cli/formats.hpp"
 #include "cli/log.hpp"
-#include "cli/models.hpp"
 #include "cli/task_run.hpp"
 #include "mha/core/error.hpp"
 #include "mha/model/model.hpp"
@@ -141,18 +140,12 @@ int rank_by_pairs(const Options& options, Plan& plan, InputSource& source, const
 }
 
 int run(const Options& options, Log& log) {
-  const ModelLocation location = choose_model(options);
-  const ModelHeader header = read_model_header(location, load_options(options));
-  Plan plan = plan_encoding(options, RecordKind::task, header);
-  const auto out = open_output(options);
-  InputSource source(options, log);
-  const auto model = load_model(header, options, log);
-  use_model(plan, options, *model);
-  const std::vector<Task> tasks = model->tasks();
+  RecordRun opened(options, RecordKind::task, log);
+  const std::vector<Task> tasks = opened.model->tasks();
   if (std::find(tasks.begin(), tasks.end(), Task::classify) == tasks.end()) {
-    return rank_by_vectors(options, plan, source, *model, *out, log);
+    return rank_by_vectors(options, opened.plan, opened.source, *opened.model, *opened.out, log);
   }
-  return rank_by_pairs(options, plan, source, header, *model, *out, log);
+  return rank_by_pairs(options, opened.plan, opened.source, opened.header, *opened.model, *opened.out, log);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "cli/commands/all.hpp"
 #include "cli/formats.hpp"
 #include "cli/log.hpp"
-#include "cli/models.hpp"
 #include "cli/record_run.hpp"
 #include "mha/core/error.hpp"
 #include "mha/model/model.hpp"
@@ -85,16 +84,12 @@ int run(const Options& options, Log& log) {
   if (options.input.texts.size() == 1 && !options.matrix) {
     throw_usage("similarity: expected at least two inputs, got one");
   }
-  const ModelLocation location = choose_model(options);
-  const ModelHeader header = read_model_header(location, load_options(options));
-  Plan plan = plan_encoding(options, RecordKind::similarity, header);
-  const auto out = open_output(options);
-  InputSource source(options, log);
-  const auto model = load_model(header, options, log);
-  use_model(plan, options, *model);
-  if (options.matrix) return run_matrix(options, plan, source, location.name, *out, log);
-  FirstAgainstRest sink(options, make_formatter(plan.format, plan.schema, location.name), *out, log, plan.work.sentence);
-  return run_records(options, plan.work, source, sink);
+  RecordRun opened(options, RecordKind::similarity, log);
+  Plan& plan = opened.plan;
+  const std::string& name = opened.location.name;
+  if (options.matrix) return run_matrix(options, plan, opened.source, name, *opened.out, log);
+  FirstAgainstRest sink(options, make_formatter(plan.format, plan.schema, name), *opened.out, log, plan.work.sentence);
+  return run_records(options, plan.work, opened.source, sink);
 }
 
 }  // namespace

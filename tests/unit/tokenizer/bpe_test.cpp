@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "support/cut_word.hpp"
 #include "support/throws.hpp"
 #include "tokenizer/byte_level.hpp"
 #include "tokenizer/files.hpp"
@@ -13,23 +14,8 @@
 namespace mha::tokenizer {
 namespace {
 
-using Pieces = std::vector<std::array<std::uint32_t, 3>>;  // id, begin, end
-
-Pieces cut(const Model& model, std::string_view text) {
-  const auto scratch = model.make_scratch();
-  std::vector<Piece> pieces;
-  const Span word{0, static_cast<std::uint32_t>(text.size())};
-  Pieces result;
-  for (int pass = 0; pass < 2; ++pass) {  // the second time from the word cache
-    pieces.clear();
-    model.tokenize(text, std::span(&word, 1), *scratch, pieces);
-    Pieces found;
-    for (const Piece& piece : pieces) found.push_back({static_cast<std::uint32_t>(piece.id), piece.begin, piece.end});
-    if (pass == 1) CHECK(found == result);
-    result = found;
-  }
-  return result;
-}
+using test::cut;
+using test::Pieces;
 
 std::vector<std::int32_t> ids(const Model& model, std::string_view text) {
   std::vector<std::int32_t> result;
