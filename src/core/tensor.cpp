@@ -1,8 +1,10 @@
 #include "mha/core/tensor.hpp"
 
-#include <cstdlib>
+#include <limits>
 #include <new>
 #include <utility>
+
+#include "core/shared_pages.hpp"
 
 namespace mha {
 
@@ -64,12 +66,13 @@ std::string shape_text(std::span<const std::size_t> shape) {
   return text + ']';
 }
 
-FloatBuffer::~FloatBuffer() { std::free(data_); }
-
 FloatBuffer::FloatBuffer(FloatBuffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)) {}
+    : memory_(std::move(other.memory_)),
+      data_(std::exchange(other.data_, nullptr)),
+      capacity_(std::exchange(other.capacity_, 0)) {}
 
 FloatBuffer& FloatBuffer::operator=(FloatBuffer&& other) noexcept {
+  std::swap(memory_, other.memory_);
   std::swap(data_, other.data_);
   std::swap(capacity_, other.capacity_);
   return *this;
@@ -77,12 +80,13 @@ FloatBuffer& FloatBuffer::operator=(FloatBuffer&& other) noexcept {
 
 void FloatBuffer::reserve(std::size_t size) {
   if (size <= capacity_) return;
-  constexpr std::size_t kAlignment = 64;
-  const std::size_t bytes = (size * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
-  void* grown = std::aligned_alloc(kAlignment, bytes);
-  if (grown == nullptr) throw std::bad_alloc();
-  std::free(data_);
-  data_ = static_cast<float*>(grown);
+  if (size > std::numeric_limits<std::size_t>::max() / 2 / sizeof(float)) throw std::bad_alloc();
+  const std::size_t bytes = grown_size(capacity_ * sizeof(float), size * sizeof(float));
+  memory_.reset();
+  data_ = nullptr;
+  capacity_ = 0;
+  memory_ = shared_pages(bytes);
+  data_ = reinterpret_cast<float*>(memory_.get());
   capacity_ = bytes / sizeof(float);
 }
 

@@ -62,19 +62,44 @@ HWY_INLINE V CoarseGelu(D d, V x) {
   return Mul(x, MulAdd(bounded, p, Set(d, 0.5F)));
 }
 
+// Inlined into the loops that use them: a call would pass vectors through memory.
+#define MHA_ACTIVATION_FUNCTION(name)                       \
+  struct name##Function {                                   \
+    template <class D, class V>                             \
+    HWY_INLINE V operator()(D d, const V& x) const {        \
+      return name(d, x);                                    \
+    }                                                       \
+  };
+MHA_ACTIVATION_FUNCTION(Relu)
+MHA_ACTIVATION_FUNCTION(Gelu)
+MHA_ACTIVATION_FUNCTION(CoarseGelu)
+MHA_ACTIVATION_FUNCTION(GeluTanh)
+MHA_ACTIVATION_FUNCTION(QuickGelu)
+MHA_ACTIVATION_FUNCTION(Silu)
+MHA_ACTIVATION_FUNCTION(Tanh)
+MHA_ACTIVATION_FUNCTION(ReluSquared)
+#undef MHA_ACTIVATION_FUNCTION
+
+struct IdentityFunction {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, const V& x) const {
+    return x;
+  }
+};
+
 /// Calls `use` with the function of one vector; the switch stands outside the loop.
 template <class Use>
 HWY_INLINE void WithActivation(Activation activation, bool coarse, const Use& use) {
-  if (coarse && activation == Activation::gelu) return use([](auto d, const auto& x) { return CoarseGelu(d, x); });
+  if (coarse && activation == Activation::gelu) return use(CoarseGeluFunction());
   switch (activation) {
-    case Activation::none: return use([](auto, const auto& x) { return x; });
-    case Activation::relu: return use([](auto d, const auto& x) { return Relu(d, x); });
-    case Activation::gelu: return use([](auto d, const auto& x) { return Gelu(d, x); });
-    case Activation::gelu_tanh: return use([](auto d, const auto& x) { return GeluTanh(d, x); });
-    case Activation::quick_gelu: return use([](auto d, const auto& x) { return QuickGelu(d, x); });
-    case Activation::silu: return use([](auto d, const auto& x) { return Silu(d, x); });
-    case Activation::tanh: return use([](auto d, const auto& x) { return Tanh(d, x); });
-    case Activation::relu_squared: return use([](auto d, const auto& x) { return ReluSquared(d, x); });
+    case Activation::none: return use(IdentityFunction());
+    case Activation::relu: return use(ReluFunction());
+    case Activation::gelu: return use(GeluFunction());
+    case Activation::gelu_tanh: return use(GeluTanhFunction());
+    case Activation::quick_gelu: return use(QuickGeluFunction());
+    case Activation::silu: return use(SiluFunction());
+    case Activation::tanh: return use(TanhFunction());
+    case Activation::relu_squared: return use(ReluSquaredFunction());
   }
 }
 

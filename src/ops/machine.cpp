@@ -92,10 +92,11 @@ double engine_rate(const native::Engine* engine) {
   std::fill_n(x.data(), rows * kDepth, 0.5F);
   const native::Operand operand{memory.data(), engine->operand_stride(kDepth), codes.data()};
   engine->convert(*packed, {x.data(), rows, kDepth}, operand);
+  const native::PanelCall call{*packed, 0, 0, packed->steps, nullptr, operand, rows};
   engine->begin();
   const double rate = best_rate(100, [&] {
     for (std::size_t i = 0; i < kBlocks; ++i) {
-      engine->multiply(*packed, 0, 0, packed->steps, nullptr, operand, 0, rows, sums.data(), width, false, {});
+      engine->multiply(call, 0, rows, sums.data(), width, false, {});
     }
     return 2.0 * static_cast<double>(kBlocks * rows * width * kDepth);
   });

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -79,11 +80,8 @@ class FloatBuffer {
  public:
   FloatBuffer() = default;
   explicit FloatBuffer(std::size_t size) { reserve(size); }
-  ~FloatBuffer();
   FloatBuffer(FloatBuffer&& other) noexcept;
   FloatBuffer& operator=(FloatBuffer&& other) noexcept;
-  FloatBuffer(const FloatBuffer&) = delete;
-  FloatBuffer& operator=(const FloatBuffer&) = delete;
 
   void reserve(std::size_t size);
   float* data() { return data_; }
@@ -91,6 +89,7 @@ class FloatBuffer {
   std::size_t capacity() const { return capacity_; }
 
  private:
+  std::shared_ptr<std::byte> memory_;
   float* data_ = nullptr;
   std::size_t capacity_ = 0;
 };

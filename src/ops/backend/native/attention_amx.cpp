@@ -135,7 +135,7 @@ class TileProducts {
   void scores(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end) const {
     ConvertRows<1>(rows_.query.rows_of(first, queries), queries_, column_steps_ * kPanel);
     for (std::size_t panel = begin / kPanel; panel * kPanel < end; ++panel) {
-      MultiplyBlock<1>(queries_.data, keys_ + panel * column_steps_ * kPartsBytes<1>, column_steps_,
+      MultiplyBlock<PartProducts<1>>(queries_.data, keys_ + panel * column_steps_ * kPartsBytes<1>, column_steps_,
                            scores_ + panel * kPanel, score_stride_ * sizeof(float), false, queries, {});
     }
   }
@@ -144,7 +144,7 @@ class TileProducts {
     const std::size_t first_step = begin / kPanel;
     const std::size_t steps = (end - begin + kPanel - 1) / kPanel;
     for (std::size_t panel = 0; panel < column_steps_; ++panel) {
-      MultiplyBlock<1>(probs_.data, values_ + (panel * key_panels_ + first_step) * kPartsBytes<1>, steps, context_,
+      MultiplyBlock<PartProducts<1>>(probs_.data, values_ + (panel * key_panels_ + first_step) * kPartsBytes<1>, steps, context_,
                            kPanel * sizeof(float), false, queries, {});
       const std::size_t column = panel * kPanel;
       const std::size_t cols = std::min(kPanel, rows_.context.cols - column);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,24 +14,21 @@
 
 namespace mha::native {
 
-/// Memory aligned to 64 bytes; large pages where the system gives them, so that weights cost few TLB entries.
+/// Memory aligned to 64 bytes, in large pages where the system gives them.
 class Bytes {
  public:
   Bytes() = default;
   explicit Bytes(std::size_t size);
-  ~Bytes();
   Bytes(Bytes&& other) noexcept;
   Bytes& operator=(Bytes&& other) noexcept;
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
 
   /// Grows without keeping the contents.
   void reserve(std::size_t size);
-  std::byte* data() { return data_; }
-  const std::byte* data() const { return data_; }
+  std::byte* data() { return memory_.get(); }
+  const std::byte* data() const { return memory_.get(); }
 
  private:
-  std::byte* data_ = nullptr;
+  std::shared_ptr<std::byte> memory_;
   std::size_t size_ = 0;
 };
 
@@ -46,9 +44,8 @@ struct Packed final : PackedLinear {
   std::size_t steps = 0;
   Bytes data;
   std::vector<float> bias;     // [panels · panel], zero beyond `out`
-  std::vector<float> scale;    // int8: a step a column
-  std::vector<std::int32_t> sum;  // int8: Σ codes of a column
   std::vector<float> column_scale;  // what sums are multiplied by in the tail, [panels · panel]; empty: nothing
+  std::vector<std::int32_t> sum;    // int8: Σ codes of a column
   std::vector<float> input_scale;  // int8: what input columns are multiplied by first, [in]; empty: nothing
 
   const std::byte* panel(std::size_t index) const { return data.data() + index * panel_bytes; }
@@ -73,28 +70,42 @@ struct Ahead {
   std::size_t bytes = 0;
 };
 
-/// What is done with a block of finished sums.
-struct BlockTail {
-  const float* bias = nullptr;   // of the block's first column
-  const float* scale = nullptr;  // of sums, before the bias; nullptr: none
+/// What becomes of the sums of one panel: activation(sums · scale + bias) + residual goes to y, or to an operand where y is
+/// nullptr. Pointers are to row 0 and to the panel's first column.
+struct Finish {
+  const float* bias = nullptr;
+  const float* scale = nullptr;           // of sums, before the bias; nullptr: none
+  const RowCode* codes = nullptr;         // int8: sums are int32, of codes of these rows
+  const std::int32_t* code_sums = nullptr;  // int8: Σ codes of a column
   Activation activation = Activation::none;
   bool coarse = false;  // the activation may be as coarse as operands are that are rounded next
   const float* residual = nullptr;
   std::size_t residual_stride = 0;
-};
-
-/// A block of sums that waits for its tail: the result goes to y, or to an operand where y is nullptr.
-struct Finish {
-  const float* sums = nullptr;
-  std::size_t stride = 0;
-  std::size_t rows = 0;
-  std::size_t cols = 0;
-  BlockTail tail;
   float* y = nullptr;
   std::size_t y_stride = 0;
   Operand operand;
+  std::size_t column = 0;  // of the operand
+  std::size_t cols = 0;
+};
+
+/// A block of sums, its rows engine.panel() apart, that is finished while the next block is multiplied: products and tails use
+/// different parts of the CPU.
+struct Waiting {
+  const float* sums = nullptr;
   std::size_t row = 0;
-  std::size_t column = 0;
+  std::size_t rows = 0;  // 0: none waits
+  Finish finish;
+};
+
+/// Rows of an operand times steps [begin, end) of one panel. The operand's column 0 belongs to step `begin`.
+struct PanelCall {
+  const Packed& weights;
+  std::size_t panel;
+  std::size_t begin;
+  std::size_t end;
+  const std::byte* expanded;  // from Engine::expand
+  Operand operand;
+  std::size_t rows;
 };
 
 /// Arithmetic of one precision on one kind of CPU: products of a block of rows with a panel of weights. Stateless.
@@ -126,37 +137,53 @@ class Engine {
   virtual void expand(const Packed&, std::size_t, std::size_t, std::size_t, std::byte*) const {}
   /// Bytes of `steps` of a panel.
   virtual std::size_t step_bytes(std::size_t steps) const = 0;
-  /// sums [rows, panel] (+)= rows [row, row + rows), `row` a multiple of row_block(), of the operand · steps [begin, end) of the panel. The operand's
-  /// column 0 belongs to step `begin`. Rows up to row_block() of `sums` and of the operand may be touched.
-  virtual void multiply(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
-                        const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
-                        std::size_t stride, bool accumulate, Ahead ahead) const = 0;
-  /// The same without `accumulate`, while the block before is finished: products and tails use different parts of the CPU.
-  /// `before` may be nullptr.
-  virtual void multiply_and_finish(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
-                                   const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows,
-                                   float* sums, std::size_t stride, Ahead ahead, const Finish* before) const {
-    if (before != nullptr) finish(*before);
-    multiply(weights, panel, begin, end, expanded, operand, row, rows, sums, stride, false, ahead);
-  }
-  /// The tail of a block.
-  void finish(const Finish& block) const;
+  /// sums [rows, panel] (+)= rows [row, row + rows) of the operand · the call's steps; `row` is a multiple of row_block(), rows
+  /// at most that. Rows up to row_block() of `sums` and of the operand may be touched.
+  virtual void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
+                        bool accumulate, Ahead ahead) const = 0;
+  /// Blocks of sums that `multiply_panel` needs.
+  virtual std::size_t sum_blocks() const { return 1; }
+  /// All rows of the call, and their tails; the last block may be left waiting, its sums in `sums`. `next` is what is read after
+  /// this panel.
+  virtual void multiply_panel(const PanelCall& call, const Finish& finish, float* sums, Waiting& waiting, Ahead next) const;
+  void finish(Waiting& waiting) const;
+  /// The tail of rows [row, row + rows); the rows of `sums` are `stride` apart, the first is that of `row`.
+  void finish(const Finish& tail, const float* sums, std::size_t stride, std::size_t row, std::size_t rows) const;
   /// expand and multiply in one, for an operand of a single block, whose products would wait for the unfolded panel.
-  virtual void expand_and_multiply(const Packed& weights, std::size_t panel, std::size_t begin, std::size_t end,
-                                   std::byte* scratch, const Operand& operand, std::size_t rows, float* sums,
-                                   std::size_t stride, bool accumulate) const {
-    expand(weights, panel, begin, end, scratch);
-    multiply(weights, panel, begin, end, scratch, operand, 0, rows, sums, stride, accumulate, {});
+  virtual void expand_and_multiply(const PanelCall& call, std::byte* scratch, float* sums, std::size_t stride,
+                                   bool accumulate) const {
+    expand(call.weights, call.panel, call.begin, call.end, scratch);
+    PanelCall expanded = call;
+    expanded.expanded = scratch;
+    multiply(expanded, 0, call.rows, sums, stride, accumulate, {});
   }
-  /// The block after its tail as an operand of the next product, at column `column` (a multiple of panel()); not for int8.
-  virtual void finish_to_operand(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols,
-                                 const BlockTail& tail, const Operand& operand, std::size_t row,
-                                 std::size_t column) const = 0;
+
+ protected:
+  /// finish for a tail whose y is nullptr; tail.column is a multiple of panel(); not for int8.
+  virtual void finish_to_operand(const Finish& tail, const float* sums, std::size_t stride, std::size_t row,
+                                 std::size_t rows) const = 0;
 };
 
-/// activation(sums + bias) + residual into y; cols ≤ panel.
-void finish_block(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const BlockTail& tail, float* y,
-                  std::size_t y_stride);
+/// finish for a tail that has a y; cols ≤ panel.
+void finish_block(const Finish& tail, const float* sums, std::size_t stride, std::size_t row, std::size_t rows);
+
+/// The weights that come next, a share for each block of rows.
+class Lookahead {
+ public:
+  Lookahead(Ahead next, std::size_t blocks) : next_(next), share_((next.bytes + blocks - 1) / blocks) {
+    share_ = (share_ + 63) / 64 * 64;
+  }
+  Ahead step() {
+    const Ahead share{next_.from, std::min(share_, next_.bytes)};
+    next_.from += share.bytes;
+    next_.bytes -= share.bytes;
+    return share;
+  }
+
+ private:
+  Ahead next_;
+  std::size_t share_;
+};
 
 /// Engines by instruction; nullptr where this CPU has it not.
 const Engine* engine_bf16_amx();

@@ -25,61 +25,176 @@ namespace mha {
 namespace HWY_NAMESPACE {
 
 template <std::size_t Parts>
-void FinishToParts(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const native::BlockTail& tail,
-                   const native::Operand& operand, std::size_t row, std::size_t column) {
-  std::byte* to = TiledAt<Parts>(operand, row, column);
+void FinishToParts(const native::Finish& tail, const float* sums, std::size_t stride, std::size_t row, std::size_t rows) {
   WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
-    FinishVectors(sums, stride, rows, cols, tail, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t) {
-      StoreParts<Parts>(value.raw, to + r * kTileRow + c * sizeof(std::uint16_t));
+    FinishVectors(tail, sums, stride, row, rows, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t) {
+      StoreParts<Parts>(value.raw, TiledAt<Parts>(tail.operand, r, tail.column + c));
     });
   });
 }
 
-/// A full block of sums while the full block before is finished, a few rows after each step: a tail that waited for the tiles
-/// would leave both idle in turns.
-template <std::size_t Parts, std::size_t WeightParts = Parts>
-void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
-                       std::size_t sums_stride, native::Ahead ahead, const native::Finish& before) {
-  constexpr std::size_t kGroups = kBlock / 2;
-  const F32 d;
-  const native::BlockTail& tail = before.tail;
-  std::byte* parts = before.y == nullptr ? TiledAt<Parts>(before.operand, before.row, before.column) : nullptr;
-  const std::size_t share = (kGroups + steps - 1) / steps;
-  std::size_t done = 0;
-  WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
-    // Two rows of two vectors.
-    const auto finish_group = [&](std::size_t group) {
-      const std::size_t row = 2 * group;
-      const float* from = before.sums + row * before.stride;
-      const float* below = from + before.stride;
-      const auto load = [&](const float* at) { return hn::LoadU(d, at); };
-      Wide x{{WithBias(tail, from, 0, load), WithBias(tail, from, kTileRows, load), WithBias(tail, below, 0, load),
-              WithBias(tail, below, kTileRows, load)}};
-      x = function(WideF32(), x);
-      if (before.y == nullptr) {
-        std::byte* to = parts + row * kTileRow;
-        StoreParts<Parts>(x.v[0].raw, to);
-        StoreParts<Parts>(x.v[1].raw, to + kTileRow / 2);
-        StoreParts<Parts>(x.v[2].raw, to + kTileRow);
-        StoreParts<Parts>(x.v[3].raw, to + kTileRow + kTileRow / 2);
-        return;
+/// Where a full block of sums ends.
+enum class End { rows, rows_with_residual, operand };
+
+/// The tail of a full block of sums, two rows of two vectors at a time, as `Engine::finish` computes it; what it reads again
+/// and again is in registers.
+template <std::size_t Parts, bool Codes, End kEnd, class Function>
+class FullBlock {
+ public:
+  static constexpr std::size_t kPairs = kBlock / 2;
+
+  HWY_INLINE FullBlock(const native::Waiting& block, const Function& function) : function_(function), sums_(block.sums) {
+    const native::Finish& tail = block.finish;
+    left_ = column(tail, 0);
+    right_ = column(tail, kTileRows);
+    if (Codes) codes_ = tail.codes + block.row;
+    if (kEnd == End::operand) {
+      to_operand_ = TiledAt<Parts>(tail.operand, block.row, tail.column);
+    } else {
+      to_ = tail.y + block.row * tail.y_stride;
+      stride_ = tail.y_stride;
+    }
+    if (kEnd == End::rows_with_residual) {
+      residual_ = tail.residual + block.row * tail.residual_stride;
+      residual_stride_ = tail.residual_stride;
+    }
+  }
+
+  HWY_INLINE void finish(std::size_t pair) const {
+    const F32 d;
+    const std::size_t row = 2 * pair;
+    const float* from = sums_ + row * kPanel;
+    Wide x{{scaled_and_biased(from, row, left_), scaled_and_biased(from + kTileRows, row, right_),
+            scaled_and_biased(from + kPanel, row + 1, left_), scaled_and_biased(from + kPanel + kTileRows, row + 1, right_)}};
+    x = function_(WideF32(), x);
+    if constexpr (kEnd == End::operand) {
+      std::byte* to = to_operand_ + row * kTileRow;
+      StoreParts<Parts>(x.v[0].raw, to);
+      StoreParts<Parts>(x.v[1].raw, to + kTileRow / 2);
+      StoreParts<Parts>(x.v[2].raw, to + kTileRow);
+      StoreParts<Parts>(x.v[3].raw, to + kTileRow + kTileRow / 2);
+    } else {
+      if constexpr (kEnd == End::rows_with_residual) {
+        const float* residual = residual_ + row * residual_stride_;
+        const float* below = residual + residual_stride_;
+        x = Add(x, {{hn::LoadU(d, residual), hn::LoadU(d, residual + kTileRows), hn::LoadU(d, below),
+                     hn::LoadU(d, below + kTileRows)}});
       }
-      if (tail.residual != nullptr) {
-        const float* residual = tail.residual + row * tail.residual_stride;
-        const float* residual_below = residual + tail.residual_stride;
-        x = Add(x, {{hn::LoadU(d, residual), hn::LoadU(d, residual + kTileRows), hn::LoadU(d, residual_below),
-                     hn::LoadU(d, residual_below + kTileRows)}});
-      }
-      float* to = before.y + row * before.y_stride;
+      float* to = to_ + row * stride_;
       hn::StoreU(x.v[0], d, to);
       hn::StoreU(x.v[1], d, to + kTileRows);
-      hn::StoreU(x.v[2], d, to + before.y_stride);
-      hn::StoreU(x.v[3], d, to + before.y_stride + kTileRows);
-    };
-    MultiplyTiles<Parts, WeightParts, true, Parts == 1>(rows, weights, steps, sums, sums_stride, false, ahead, [&](std::size_t) {
-      for (std::size_t i = 0; i < share && done < kGroups; ++i) finish_group(done++);
-    });
+      hn::StoreU(x.v[2], d, to + stride_);
+      hn::StoreU(x.v[3], d, to + stride_ + kTileRows);
+    }
+  }
+
+ private:
+  /// Of 16 columns.
+  struct Column {
+    V32 bias;
+    V32 scale;
+    __m512i code_sums;
+  };
+  static HWY_INLINE Column column(const native::Finish& tail, std::size_t at) {
+    return {hn::LoadU(F32(), tail.bias + at), tail.scale == nullptr ? hn::Set(F32(), 1.0F) : hn::LoadU(F32(), tail.scale + at),
+            Codes ? _mm512_loadu_si512(tail.code_sums + at) : _mm512_setzero_si512()};
+  }
+  HWY_INLINE V32 scaled_and_biased(const float* from, std::size_t row, const Column& of) const {
+    if constexpr (Codes) {
+      const native::RowCode& code = codes_[row];
+      const __m512i zeros = _mm512_mullo_epi32(_mm512_set1_epi32(code.zero), of.code_sums);
+      const V32 sum{_mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_load_si512(from), zeros))};
+      return hn::MulAdd(sum, hn::Mul(hn::Set(F32(), code.step), of.scale), of.bias);
+    } else {
+      // Times 1 changes nothing.
+      return hn::MulAdd(hn::Load(F32(), from), of.scale, of.bias);
+    }
+  }
+
+  Function function_;
+  const float* sums_;
+  Column left_;
+  Column right_;
+  const native::RowCode* codes_ = nullptr;
+  float* to_ = nullptr;
+  std::byte* to_operand_ = nullptr;
+  std::size_t stride_ = 0;
+  const float* residual_ = nullptr;
+  std::size_t residual_stride_ = 0;
+};
+
+/// Whether `MultiplyAndFinish` can finish the block.
+inline bool IsFullBlock(const native::Waiting& block) {
+  const native::Finish& tail = block.finish;
+  return block.rows == kBlock && tail.cols == kPanel && (tail.residual == nullptr || tail.activation == Activation::none);
+}
+
+/// A full block of sums while the full block before is finished, a few rows after each step: a tail that waited for the tiles
+/// would leave both idle in turns.
+template <class Products, std::size_t Parts, bool Codes>
+void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums, bool accumulate,
+                       native::Ahead ahead, const native::Waiting& before) {
+  const native::Finish& tail = before.finish;
+  const auto run = [&](auto end, const auto& function) __attribute__((always_inline)) {
+    using Tail = FullBlock<Parts, Codes, decltype(end)::value, std::decay_t<decltype(function)>>;
+    const Tail block(before, function);
+    MultiplyTiles<Products, true, kStreamsRows<Products>, Tail::kPairs>(rows, weights, steps, sums, kPanel * sizeof(float),
+                                                                       accumulate, ahead,
+                                                                       [block](std::size_t pair) __attribute__((always_inline)) { block.finish(pair); });
+  };
+  if (tail.residual != nullptr) {
+    return run(std::integral_constant<End, End::rows_with_residual>(), IdentityFunction());
+  }
+  WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
+    if constexpr (!Codes) {
+      if (tail.y == nullptr) return run(std::integral_constant<End, End::operand>(), function);
+    }
+    run(std::integral_constant<End, End::rows>(), function);
   });
+}
+
+/// Steps that are multiplied at a time by all rows of a group of blocks: their weights stay in the first-level cache, beside
+/// the sums of the group. Deeper products come back to their sums.
+constexpr std::size_t kWholeDepth = 16;
+constexpr std::size_t kDepthRun = 8;
+constexpr std::size_t kBlocksTogether = 4;
+/// Two groups: one is multiplied while the last block of the other waits.
+constexpr std::size_t kSumBlocks = 2 * kBlocksTogether;
+
+/// All rows of the call times its panel, whose weights are `tiles`.
+template <class Products, std::size_t Parts, bool Codes>
+void MultiplyPanel(const native::Engine& engine, const native::PanelCall& call, const std::byte* tiles,
+                   const native::Finish& tail, float* sums, native::Waiting& waiting, native::Ahead next) {
+  constexpr std::size_t kSums = kBlock * kPanel;
+  const std::size_t steps = call.end - call.begin;
+  const std::size_t run = kStreamsRows<Products> && steps > kWholeDepth ? kDepthRun : steps;
+  const std::size_t runs = (steps + run - 1) / run;
+  const std::size_t blocks = (call.rows + kBlock - 1) / kBlock;
+  const std::size_t together = runs > 1 ? kBlocksTogether : 1;
+  native::Lookahead lookahead(next, blocks * runs);
+  for (std::size_t group = 0; group < blocks; group += together) {
+    const bool lower_half_waits = waiting.rows > 0 && waiting.sums < sums + together * kSums;
+    float* group_sums = sums + (lower_half_waits ? together * kSums : 0);
+    const std::size_t group_end = std::min(group + together, blocks);
+    for (std::size_t first = 0; first < steps; first += run) {
+      const std::size_t count = std::min(run, steps - first);
+      const bool last = first + count == steps;
+      for (std::size_t block = group; block < group_end; ++block) {
+        const std::size_t rows = std::min(kBlock, call.rows - block * kBlock);
+        const std::byte* from = call.operand.data + block * call.operand.stride + first * Products::kRowBytes;
+        const std::byte* weights = tiles + first * Products::kWeightBytes;
+        float* block_sums = group_sums + (block - group) * kSums;
+        if (last && rows > kTileRows && waiting.rows > 0 && IsFullBlock(waiting)) {
+          MultiplyAndFinish<Products, Parts, Codes>(from, weights, count, block_sums, first > 0, lookahead.step(), waiting);
+        } else {
+          if (last) engine.finish(waiting);
+          MultiplyBlock<Products, kStreamsRows<Products>>(from, weights, count, block_sums, kPanel * sizeof(float), first > 0,
+                                                          rows, lookahead.step());
+        }
+        if (last) waiting = {block_sums, block * kBlock, rows, tail};
+      }
+    }
+  }
 }
 
 /// The three parts of weights that are kept as float32, for one step: [2 tiles][16 rows][even, odd input column][16 outputs]
@@ -217,50 +332,6 @@ void ExpandCodes(const std::byte* stored, std::size_t steps, std::byte* unfolded
   }
 }
 
-/// int8: sums of codes, then times the steps of row and column.
-template <bool Two>
-HWY_INLINE void MultiplyCodes(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
-                              std::size_t sums_stride) {
-  OpenSums<Two>(sums, sums_stride, false);
-  for (std::size_t s = 0; s < steps; ++s, rows += 2 * kTileBytes, weights += 2 * kTileBytes) {
-    LoadRows<Two>(rows);
-    LoadWeights(weights);
-    _tile_dpbusd(0, 4, 6);
-    _tile_dpbusd(1, 4, 7);
-    if (Two) {
-      _tile_dpbusd(2, 5, 6);
-      _tile_dpbusd(3, 5, 7);
-    }
-  }
-  CloseSums<Two>(sums, sums_stride);
-}
-
-/// Sums of codes, less what the zeros of the rows add, times the steps of row and column.
-HWY_INLINE void ScaleSums(float* sums, std::size_t sums_stride, std::size_t count, const native::RowCode* rows,
-                          const float* scale, const std::int32_t* column_sums) {
-  for (std::size_t half = 0; half < 2; ++half) {
-    const __m512 column_scale = _mm512_loadu_ps(scale + half * kTileRows);
-    const __m512i column_sum = _mm512_loadu_si512(column_sums + half * kTileRows);
-    for (std::size_t r = 0; r < count; ++r) {
-      float* line = sums + r * sums_stride / sizeof(float) + half * kTileRows;
-      const __m512i zeros = _mm512_mullo_epi32(_mm512_set1_epi32(rows[r].zero), column_sum);
-      const __m512 sum = _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(line), zeros));
-      _mm512_storeu_ps(line, _mm512_mul_ps(sum, _mm512_mul_ps(_mm512_set1_ps(rows[r].step), column_scale)));
-    }
-  }
-}
-
-void MultiplyCodesBlock(const std::byte* rows, const native::RowCode* row_codes, const std::byte* weights,
-                        const float* scale, const std::int32_t* column_sums, std::size_t steps, float* sums, std::size_t sums_stride,
-                        std::size_t count) {
-  if (count > kTileRows) {
-    MultiplyCodes<true>(rows, weights, steps, sums, sums_stride);
-  } else {
-    MultiplyCodes<false>(rows, weights, steps, sums, sums_stride);
-  }
-  ScaleSums(sums, sums_stride, count, row_codes, scale, column_sums);
-}
-
 /// The same products where there are no tiles: pairs of bfloat16 by AVX512_BF16, quadruples of codes by AVX512_VNNI. A register
 /// holds a row of a tile of weights; one pair or quadruple of the input is broadcast.
 template <std::size_t Rows, bool Codes>
@@ -315,12 +386,6 @@ void DotBlock(const std::byte* rows, const std::byte* weights, std::size_t steps
   while (r + 8 <= count) group(std::integral_constant<std::size_t, 8>());
   if (r + 4 <= count) group(std::integral_constant<std::size_t, 4>());
   while (r < count) group(std::integral_constant<std::size_t, 1>());
-}
-
-void DotCodesBlock(const std::byte* rows, const native::RowCode* row_codes, const std::byte* weights, const float* scale,
-                   const std::int32_t* column_sums, std::size_t steps, float* sums, std::size_t sums_stride, std::size_t count) {
-  DotBlock<true>(rows, weights, steps, sums, sums_stride, false, count);
-  ScaleSums(sums, sums_stride, count, row_codes, scale, column_sums);
 }
 
 /// Rows as codes 0…255 of one step and zero a row, into tiles of 16 rows × 64 columns. The range of a row reaches from its
@@ -459,48 +524,43 @@ class TileEngine : public Engine {
     if (Parts == 3) amx::ExpandSteps(weights.panel(panel_index) + first * kStepBytes, last - first, scratch);
   }
 
-  void multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last, const std::byte* expanded,
-                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
-                bool accumulate, Ahead ahead) const override {
-    const std::byte* tiles = Parts == 3 ? expanded : weights.panel(panel_index) + first * kStepBytes;
-    amx::MultiplyBlock<Parts, Parts, Parts == 1>(operand.data + row / amx::kBlock * operand.stride, tiles, last - first, sums,
-                               stride * sizeof(float), accumulate, rows, ahead);
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
+                Ahead ahead) const override {
+    using Products = amx::PartProducts<Parts>;
+    amx::MultiplyBlock<Products, amx::kStreamsRows<Products>>(call.operand.data + row / amx::kBlock * call.operand.stride,
+                                                              tiles(call), call.end - call.begin, sums, stride * sizeof(float),
+                                                              accumulate, rows, ahead);
+  }
+  std::size_t sum_blocks() const override { return amx::kSumBlocks; }
+  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting, Ahead next) const override {
+    amx::MultiplyPanel<amx::PartProducts<Parts>, Parts, false>(*this, call, tiles(call), tail, sums, waiting, next);
   }
 
-  void multiply_and_finish(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
-                           const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
-                           std::size_t stride, Ahead ahead, const Finish* before) const override {
-    const bool full = before != nullptr && before->rows == amx::kBlock && before->cols == amx::kPanel;
-    if (!full || rows <= amx::kTileRows) {
-      if (before != nullptr) finish(*before);
-      multiply(weights, panel_index, first, last, expanded, operand, row, rows, sums, stride, false, ahead);
-      return;
-    }
-    const std::byte* tiles = Parts == 3 ? expanded : weights.panel(panel_index) + first * kStepBytes;
-    amx::MultiplyAndFinish<Parts>(operand.data + row / amx::kBlock * operand.stride, tiles, last - first, sums,
-                                  stride * sizeof(float), ahead, *before);
-  }
-
-  void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
-                           std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
+  void expand_and_multiply(const PanelCall& call, std::byte* scratch, float* sums, std::size_t stride,
                            bool accumulate) const override {
-    const std::byte* stored = weights.panel(panel_index) + first * kStepBytes;
+    const std::byte* stored = call.weights.panel(call.panel) + call.begin * kStepBytes;
+    const std::size_t steps = call.end - call.begin;
     if (Parts == 3) {
-      amx::ExpandAndMultiply(operand.data, stored, last - first, scratch, sums, stride * sizeof(float), accumulate, rows);
+      amx::ExpandAndMultiply(call.operand.data, stored, steps, scratch, sums, stride * sizeof(float), accumulate, call.rows);
     } else {
-      amx::MultiplyBlock<Parts>(operand.data, stored, last - first, sums, stride * sizeof(float), accumulate, rows, {});
+      amx::MultiplyBlock<amx::PartProducts<Parts>>(call.operand.data, stored, steps, sums, stride * sizeof(float), accumulate,
+                                                   call.rows, {});
     }
-  }
-
-  void finish_to_operand(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const BlockTail& tail,
-                         const Operand& operand, std::size_t row, std::size_t column) const override {
-    amx::FinishToParts<Parts>(sums, stride, rows, cols, tail, operand, row, column);
   }
 
  protected:
+  void finish_to_operand(const Finish& tail, const float* sums, std::size_t stride, std::size_t row,
+                         std::size_t rows) const override {
+    amx::FinishToParts<Parts>(tail, sums, stride, row, rows);
+  }
+
   static constexpr Precision kPrecision = Parts == 1 ? Precision::bf16 : Parts == 2 ? Precision::bf16x3 : Precision::bf16x6;
 
  private:
+  static const std::byte* tiles(const PanelCall& call) {
+    return Parts == 3 ? call.expanded : call.weights.panel(call.panel) + call.begin * kStepBytes;
+  }
+
   /// One step of a panel: two tiles a part, or the float32 that three parts are split from.
   static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
 };
@@ -531,30 +591,22 @@ class CodeTileEngine final : public TileEngine<Parts> {
     amx::ExpandCodes(weights.panel(panel_index) + step_bytes(first), last - first, scratch);
   }
 
-  void multiply(const Packed&, std::size_t, std::size_t first, std::size_t last, const std::byte* expanded,
-                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
-                bool accumulate, Ahead ahead) const override {
-    amx::MultiplyBlock<Parts, 1>(operand.data + row / amx::kBlock * operand.stride, expanded, last - first, sums,
-                                 stride * sizeof(float), accumulate, rows, ahead);
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
+                Ahead ahead) const override {
+    amx::MultiplyBlock<Products, amx::kStreamsRows<Products>>(call.operand.data + row / amx::kBlock * call.operand.stride,
+                                                              call.expanded, call.end - call.begin, sums,
+                                                              stride * sizeof(float), accumulate, rows, ahead);
   }
-
-  void multiply_and_finish(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
-                           const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
-                           std::size_t stride, Ahead ahead, const Finish* before) const override {
-    const bool full = before != nullptr && before->rows == amx::kBlock && before->cols == amx::kPanel;
-    if (!full || rows <= amx::kTileRows) {
-      return Engine::multiply_and_finish(weights, panel_index, first, last, expanded, operand, row, rows, sums, stride, ahead,
-                                         before);
-    }
-    amx::MultiplyAndFinish<Parts, 1>(operand.data + row / amx::kBlock * operand.stride, expanded, last - first, sums,
-                                     stride * sizeof(float), ahead, *before);
+  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting, Ahead next) const override {
+    amx::MultiplyPanel<Products, Parts, false>(*this, call, call.expanded, tail, sums, waiting, next);
   }
-
-  void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
-                           std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
+  void expand_and_multiply(const PanelCall& call, std::byte* scratch, float* sums, std::size_t stride,
                            bool accumulate) const override {
-    Engine::expand_and_multiply(weights, panel_index, first, last, scratch, operand, rows, sums, stride, accumulate);
+    Engine::expand_and_multiply(call, scratch, sums, stride, accumulate);
   }
+
+ private:
+  using Products = amx::PartProducts<Parts, 1>;
 };
 
 /// bfloat16 pairs by AVX512_BF16 on the same layouts.
@@ -563,22 +615,19 @@ class PairEngine final : public TileEngine<1> {
   std::string_view name() const override { return "AVX512_BF16 dot products"; }
   void begin() const override {}
   void end() const override {}
-  void multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last, const std::byte*,
-                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
                 Ahead) const override {
-    amx::DotBlock<false>(operand.data + row / amx::kBlock * operand.stride,
-                         weights.panel(panel_index) + step_bytes(first), last - first, sums, stride * sizeof(float), accumulate,
-                         rows);
+    amx::DotBlock<false>(call.operand.data + row / amx::kBlock * call.operand.stride,
+                         call.weights.panel(call.panel) + step_bytes(call.begin), call.end - call.begin, sums,
+                         stride * sizeof(float), accumulate, rows);
   }
-  void multiply_and_finish(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
-                           const std::byte* expanded, const Operand& operand, std::size_t row, std::size_t rows, float* sums,
-                           std::size_t stride, Ahead ahead, const Finish* before) const override {
-    Engine::multiply_and_finish(weights, panel_index, first, last, expanded, operand, row, rows, sums, stride, ahead, before);
+  std::size_t sum_blocks() const override { return 1; }
+  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting, Ahead next) const override {
+    Engine::multiply_panel(call, tail, sums, waiting, next);
   }
-  void expand_and_multiply(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
-                           std::byte* scratch, const Operand& operand, std::size_t rows, float* sums, std::size_t stride,
+  void expand_and_multiply(const PanelCall& call, std::byte*, float* sums, std::size_t stride,
                            bool accumulate) const override {
-    multiply(weights, panel_index, first, last, scratch, operand, 0, rows, sums, stride, accumulate, {});
+    multiply(call, 0, call.rows, sums, stride, accumulate, {});
   }
 };
 
@@ -601,7 +650,7 @@ class CodeEngine final : public Engine {
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
     auto packed = open_panels(weights, Precision::int8, step(), 2 * amx::kTileBytes);
     const std::size_t depth = packed->steps * step();
-    packed->scale.resize(packed->panels * amx::kPanel, 0.0F);
+    packed->column_scale.resize(packed->panels * amx::kPanel, 0.0F);
     packed->sum.resize(packed->panels * amx::kPanel, 0);
     const std::vector<float> shares = weights.input_shares();
     for (const float share : shares) packed->input_scale.push_back(1.0F / share);
@@ -610,7 +659,7 @@ class CodeEngine final : public Engine {
       std::fill(codes.begin(), codes.end(), std::int8_t{0});
       for (std::size_t n = 0; n < count; ++n) {
         const auto row = codes.begin() + static_cast<std::ptrdiff_t>(n * depth);
-        packed->scale[first + n] = weights.codes(first + n, shares, codes.data() + n * depth);
+        packed->column_scale[first + n] = weights.codes(first + n, shares, codes.data() + n * depth);
         packed->sum[first + n] = std::accumulate(row, row + static_cast<std::ptrdiff_t>(depth), 0);
       }
       amx::PackCodes(codes.data(), depth, to);
@@ -630,19 +679,29 @@ class CodeEngine final : public Engine {
     if (Tiles) amx::EndTiles();
   }
 
-  void multiply(const Packed& weights, std::size_t panel_index, std::size_t, std::size_t, const std::byte*,
-                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool,
-                Ahead) const override {
-    const std::byte* block = operand.data + row / amx::kBlock * operand.stride;
-    const float* scale = weights.scale.data() + panel_index * amx::kPanel;
-    const std::int32_t* column_sums = weights.sum.data() + panel_index * amx::kPanel;
-    const auto kernel = Tiles ? amx::MultiplyCodesBlock : amx::DotCodesBlock;
-    kernel(block, operand.codes + row, weights.panel(panel_index), scale, column_sums, weights.steps, sums,
-           stride * sizeof(float), rows);
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
+                Ahead ahead) const override {
+    const std::byte* block = call.operand.data + row / amx::kBlock * call.operand.stride;
+    const std::size_t steps = call.end - call.begin;
+    if (Tiles) {
+      amx::MultiplyBlock<amx::CodeProducts>(block, tiles(call), steps, sums, stride * sizeof(float), accumulate, rows, ahead);
+    } else {
+      amx::DotBlock<true>(block, tiles(call), steps, sums, stride * sizeof(float), accumulate, rows);
+    }
+  }
+  std::size_t sum_blocks() const override { return Tiles ? amx::kSumBlocks : 1; }
+  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting, Ahead next) const override {
+    if (!Tiles) return Engine::multiply_panel(call, tail, sums, waiting, next);
+    amx::MultiplyPanel<amx::CodeProducts, 1, true>(*this, call, tiles(call), tail, sums, waiting, next);
   }
 
-  void finish_to_operand(const float*, std::size_t, std::size_t, std::size_t, const BlockTail&, const Operand&, std::size_t,
-                         std::size_t) const override {}
+ protected:
+  void finish_to_operand(const Finish&, const float*, std::size_t, std::size_t, std::size_t) const override {}
+
+ private:
+  const std::byte* tiles(const PanelCall& call) const {
+    return call.weights.panel(call.panel) + step_bytes(call.begin);
+  }
 };
 
 template <class Kind>

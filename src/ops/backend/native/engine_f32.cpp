@@ -145,23 +145,24 @@ class FloatEngine final : public Engine {
     }
   }
 
-  void multiply(const Packed& weights, std::size_t panel_index, std::size_t begin, std::size_t end, const std::byte*,
-                const Operand& operand, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
-                bool accumulate, Ahead) const override {
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
+                Ahead) const override {
     const std::size_t width = panel();
-    const std::size_t a_stride = operand.stride / sizeof(float);
-    const auto* a = reinterpret_cast<const float*>(operand.data) + row * a_stride;
-    const auto* b = reinterpret_cast<const float*>(weights.panel(panel_index)) + begin * width;
-    HWY_DYNAMIC_DISPATCH(MultiplyRows)(a, a_stride, b, end - begin, rows, sums, stride, accumulate);
+    const std::size_t a_stride = call.operand.stride / sizeof(float);
+    const auto* a = reinterpret_cast<const float*>(call.operand.data) + row * a_stride;
+    const auto* b = reinterpret_cast<const float*>(call.weights.panel(call.panel)) + call.begin * width;
+    HWY_DYNAMIC_DISPATCH(MultiplyRows)(a, a_stride, b, call.end - call.begin, rows, sums, stride, accumulate);
   }
 
-  void finish_to_operand(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const BlockTail& tail,
-                         const Operand& operand, std::size_t row, std::size_t column) const override {
-    auto* to = reinterpret_cast<float*>(operand.data + row * operand.stride) + column;
-    const std::size_t to_stride = operand.stride / sizeof(float);
-    finish_block(sums, stride, rows, cols, tail, to, to_stride);
+ protected:
+  void finish_to_operand(const Finish& tail, const float* sums, std::size_t stride, std::size_t row,
+                         std::size_t rows) const override {
+    Finish inside = tail;
+    inside.y = reinterpret_cast<float*>(tail.operand.data) + tail.column;
+    inside.y_stride = tail.operand.stride / sizeof(float);
+    finish_block(inside, sums, stride, row, rows);
     if (!Rounded) return;
-    for (std::size_t r = 0; r < rows; ++r) round(to + r * to_stride, cols);
+    for (std::size_t r = row; r < row + rows; ++r) round(inside.y + r * inside.y_stride, tail.cols);
   }
 
  private:

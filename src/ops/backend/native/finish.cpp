@@ -10,29 +10,14 @@ HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
-void FinishBlock(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const native::BlockTail& tail,
-                 float* y, std::size_t y_stride) {
+void FinishBlock(const native::Finish& tail, const float* sums, std::size_t stride, std::size_t first, std::size_t rows) {
   const F32 d;
-  const std::size_t lanes = hn::Lanes(d);
-  if (tail.activation == Activation::none && cols % lanes == 0) {
-    for (std::size_t r = 0; r < rows; ++r) {
-      const float* line = sums + r * stride;
-      const float* residual = tail.residual == nullptr ? nullptr : tail.residual + r * tail.residual_stride;
-      float* to = y + r * y_stride;
-      for (std::size_t c = 0; c < cols; c += lanes) {
-        V32 value = WithBias(tail, line, c, [&](const float* from) { return hn::LoadU(d, from); });
-        if (tail.residual != nullptr) value = hn::Add(value, hn::LoadU(d, residual + c));
-        hn::StoreU(value, d, to + c);
-      }
-    }
-    return;
-  }
   WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
-    FinishVectors(sums, stride, rows, cols, tail, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t rest) {
+    FinishVectors(tail, sums, stride, first, rows, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t rest) {
       if (rest == 0) {
-        hn::StoreU(value, d, y + r * y_stride + c);
+        hn::StoreU(value, d, tail.y + r * tail.y_stride + c);
       } else {
-        StoreRest(d, value, y + r * y_stride + c, rest);
+        StoreRest(d, value, tail.y + r * tail.y_stride + c, rest);
       }
     });
   });
@@ -47,18 +32,35 @@ namespace mha {
 
 HWY_EXPORT(FinishBlock);
 
-void native::finish_block(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols, const BlockTail& tail,
-                          float* y, std::size_t y_stride) {
-  HWY_DYNAMIC_DISPATCH(FinishBlock)(sums, stride, rows, cols, tail, y, y_stride);
+namespace native {
+
+void finish_block(const Finish& tail, const float* sums, std::size_t stride, std::size_t row, std::size_t rows) {
+  HWY_DYNAMIC_DISPATCH(FinishBlock)(tail, sums, stride, row, rows);
 }
 
-void native::Engine::finish(const Finish& block) const {
-  if (block.y != nullptr) {
-    finish_block(block.sums, block.stride, block.rows, block.cols, block.tail, block.y, block.y_stride);
+void Engine::finish(const Finish& tail, const float* sums, std::size_t stride, std::size_t row, std::size_t rows) const {
+  if (tail.y != nullptr) {
+    finish_block(tail, sums, stride, row, rows);
   } else {
-    finish_to_operand(block.sums, block.stride, block.rows, block.cols, block.tail, block.operand, block.row, block.column);
+    finish_to_operand(tail, sums, stride, row, rows);
   }
 }
 
+void Engine::finish(Waiting& waiting) const {
+  if (waiting.rows > 0) finish(waiting.finish, waiting.sums, panel(), waiting.row, waiting.rows);
+  waiting.rows = 0;
+}
+
+void Engine::multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting&, Ahead next) const {
+  const std::size_t block = row_block();
+  Lookahead lookahead(next, (call.rows + block - 1) / block);
+  for (std::size_t row = 0; row < call.rows; row += block) {
+    const std::size_t rows = std::min(block, call.rows - row);
+    multiply(call, row, rows, sums, panel(), false, lookahead.step());
+    finish(tail, sums, panel(), row, rows);
+  }
+}
+
+}  // namespace native
 }  // namespace mha
 #endif

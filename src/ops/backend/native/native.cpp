@@ -12,11 +12,14 @@ namespace mha {
 namespace {
 
 using native::Ahead;
-using native::BlockTail;
 using native::Bytes;
 using native::Engine;
+using native::Finish;
+using native::Lookahead;
 using native::Operand;
 using native::Packed;
+using native::PanelCall;
+using native::Waiting;
 
 /// Rows that go through all panels together: their operand stays in the second-level cache while panels stream by.
 constexpr std::size_t kRowsTogether = 256;
@@ -31,6 +34,7 @@ struct Scratch {
   Bytes hidden;
   Bytes expanded;
   FloatBuffer sums;
+  FloatBuffer second_sums;
   std::vector<native::RowCode> codes;
 };
 
@@ -64,58 +68,33 @@ const Engine* codes_engine_of(Precision precision) {
   return nullptr;
 }
 
-/// Blocks of sums on their way to their tails: each is finished while the next is multiplied. `sums` holds two blocks.
-class Finishing {
- public:
-  Finishing(const Engine& engine, float* sums) : engine_(engine), sums_(sums) {}
-
-  /// Where the next block's sums go; its rows are engine.panel() apart.
-  float* sums() const { return sums_ + (turn_ ? engine_.panel() * engine_.row_block() : 0); }
-  const native::Finish* before() const { return waiting_ ? &block_ : nullptr; }
-  /// The block in `sums()` is multiplied, and the one before it finished.
-  void push(native::Finish block) {
-    block_ = block;
-    block_.sums = sums();
-    block_.stride = engine_.panel();
-    waiting_ = true;
-    turn_ = !turn_;
+/// The tail of panel `p`, without what follows the activation.
+Finish finish_of(const Packed& weights, std::size_t p, const Operand& operand, Activation activation, bool coarse) {
+  const std::size_t column = p * weights.engine->panel();
+  Finish finish;
+  finish.bias = weights.bias.data() + column;
+  if (!weights.column_scale.empty()) finish.scale = weights.column_scale.data() + column;
+  if (!weights.sum.empty()) {
+    finish.codes = operand.codes;
+    finish.code_sums = weights.sum.data() + column;
   }
-  void flush() {
-    if (waiting_) engine_.finish(block_);
-    waiting_ = false;
-  }
-
- private:
-  const Engine& engine_;
-  float* sums_;
-  native::Finish block_;
-  bool waiting_ = false;
-  bool turn_ = false;
-};
-
-BlockTail tail_of(const Packed& weights, std::size_t column, Activation activation, bool coarse) {
-  BlockTail tail;
-  tail.bias = weights.bias.data() + column;
-  if (!weights.column_scale.empty()) tail.scale = weights.column_scale.data() + column;
-  tail.activation = activation;
-  tail.coarse = coarse;
-  return tail;
+  finish.activation = activation;
+  finish.coarse = coarse;
+  return finish;
 }
 
-/// The tail of a block that ends in rows of y.
-native::Finish finish_in(Matrix y, const LinearTail& tail, const Packed& weights, bool coarse, std::size_t row,
-                         std::size_t rows, std::size_t column, std::size_t cols) {
-  native::Finish block;
-  block.rows = rows;
-  block.cols = cols;
-  block.tail = tail_of(weights, column, tail.activation, coarse);
+/// The same, ending in rows of y.
+Finish finish_in(Matrix y, const LinearTail& tail, const Packed& weights, std::size_t p, const Operand& operand, bool coarse) {
+  const std::size_t column = p * weights.engine->panel();
+  Finish finish = finish_of(weights, p, operand, tail.activation, coarse);
+  finish.cols = std::min(weights.engine->panel(), weights.out - column);
   if (tail.residual.data != nullptr) {
-    block.tail.residual = tail.residual.row(row) + column;
-    block.tail.residual_stride = tail.residual.stride;
+    finish.residual = tail.residual.data + column;
+    finish.residual_stride = tail.residual.stride;
   }
-  block.y = y.row(row) + column;
-  block.y_stride = y.stride;
-  return block;
+  finish.y = y.data + column;
+  finish.y_stride = y.stride;
+  return finish;
 }
 
 class Session {
@@ -136,144 +115,105 @@ Operand operand_in(Bytes& memory, std::vector<native::RowCode>& codes, const Eng
   return {memory.data(), engine.operand_stride(cols), codes.data()};
 }
 
-/// The weights that come next, a share for each block of rows.
-class Lookahead {
- public:
-  Lookahead(const std::byte* next, std::size_t bytes, std::size_t blocks) : next_(next), left_(bytes) {
-    share_ = round_up((bytes + blocks - 1) / blocks, 64);
+/// All rows of an operand times steps [begin, end) of panels [first, last); `finish(p)` is the tail of panel p. `after` is read
+/// after the last panel.
+template <class FinishOf>
+void multiply_panels(const Engine& engine, const Packed& weights, std::size_t first, std::size_t last, std::size_t begin,
+                     std::size_t end, const Operand& operand, std::size_t rows, const FinishOf& finish, Ahead after) {
+  Scratch& mine = scratch();
+  mine.expanded.reserve(engine.expanded_bytes(end - begin));
+  mine.sums.reserve(engine.sum_blocks() * engine.row_block() * engine.panel());
+  Waiting waiting;
+  for (std::size_t p = first; p < last; ++p) {
+    PanelCall call{weights, p, begin, end, mine.expanded.data(), operand, rows};
+    if (rows <= engine.row_block()) {
+      engine.expand_and_multiply(call, mine.expanded.data(), mine.sums.data(), engine.panel(), false);
+      engine.finish(finish(p), mine.sums.data(), engine.panel(), 0, rows);
+      continue;
+    }
+    engine.expand(weights, p, begin, end, mine.expanded.data());
+    const Ahead next = p + 1 < last ? Ahead{weights.panel(p + 1) + engine.step_bytes(begin), engine.step_bytes(end - begin)} : after;
+    engine.multiply_panel(call, finish(p), mine.sums.data(), waiting, next);
   }
-  Ahead step() {
-    const Ahead share{next_, std::min(share_, left_)};
-    next_ += share.bytes;
-    left_ -= share.bytes;
-    return share;
-  }
+  engine.finish(waiting);
+}
 
- private:
-  const std::byte* next_;
-  std::size_t left_;
-  std::size_t share_ = 0;
-};
+/// sums [rows, stride] (+)= the operand · steps [begin, end) of all panels.
+void add_products(const Engine& engine, const Packed& weights, std::size_t begin, std::size_t end, const Operand& operand,
+                  std::size_t rows, float* sums, std::size_t stride, bool accumulate) {
+  Scratch& mine = scratch();
+  const std::size_t block = engine.row_block();
+  mine.expanded.reserve(engine.expanded_bytes(end - begin));
+  for (std::size_t p = 0; p < weights.panels; ++p) {
+    const PanelCall call{weights, p, begin, end, mine.expanded.data(), operand, rows};
+    float* panel_sums = sums + p * engine.panel();
+    if (rows <= block) {
+      engine.expand_and_multiply(call, mine.expanded.data(), panel_sums, stride, accumulate);
+      continue;
+    }
+    engine.expand(weights, p, begin, end, mine.expanded.data());
+    const bool last = p + 1 == weights.panels;
+    Lookahead lookahead({weights.panel(last ? p : p + 1) + engine.step_bytes(begin), last ? 0 : engine.step_bytes(end - begin)},
+                        (rows + block - 1) / block);
+    for (std::size_t row = 0; row < rows; row += block) {
+      engine.multiply(call, row, std::min(block, rows - row), panel_sums + row * stride, stride, accumulate, lookahead.step());
+    }
+  }
+}
 
 /// y = activation(x·Wᵀ + b) + residual for panels [panel_begin, panel_end), all rows of x; x.rows ≤ kRowsTogether.
 void multiply_rows(const Engine& engine, const Packed& weights, ConstMatrix x, Matrix y, const LinearTail& tail,
                    std::size_t panel_begin, std::size_t panel_end) {
   Scratch& mine = scratch();
-  const std::size_t width = engine.panel();
-  const std::size_t block = engine.row_block();
-  const std::size_t blocks = (x.rows + block - 1) / block;
   const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
   engine.convert(weights, x, operand);
-  mine.expanded.reserve(engine.expanded_bytes(weights.steps));
-  mine.sums.reserve(2 * block * width);
   const Session session(engine);
-  Finishing finishing(engine, mine.sums.data());
-  for (std::size_t p = panel_begin; p < panel_end; ++p) {
-    if (blocks > 1) engine.expand(weights, p, 0, weights.steps, mine.expanded.data());
-    const std::size_t column = p * width;
-    const std::size_t cols = std::min(width, weights.out - column);
-    const bool last = p + 1 == panel_end;
-    Lookahead lookahead(weights.panel(last ? p : p + 1), last ? 0 : weights.panel_bytes, blocks);
-    for (std::size_t row = 0; row < x.rows; row += block) {
-      const std::size_t rows = std::min(block, x.rows - row);
-      if (blocks == 1) {
-        finishing.flush();
-        engine.expand_and_multiply(weights, p, 0, weights.steps, mine.expanded.data(), operand, rows, finishing.sums(), width,
-                                   false);
-      } else {
-        engine.multiply_and_finish(weights, p, 0, weights.steps, mine.expanded.data(), operand, row, rows, finishing.sums(),
-                                   width, lookahead.step(), finishing.before());
-      }
-      finishing.push(finish_in(y, tail, weights, engine.coarse(), row, rows, column, cols));
-    }
-  }
-  finishing.flush();
+  multiply_panels(engine, weights, panel_begin, panel_end, 0, weights.steps, operand, x.rows,
+                  [&](std::size_t p) { return finish_in(y, tail, weights, p, operand, engine.coarse()); }, {});
 }
 
-/// One block of rows through both products of a feed-forward, a chunk of hidden columns at a time; the second product's
-/// sums continue from chunk to chunk.
+/// Rows through both products of a feed-forward, a chunk of hidden columns at a time; where there are several, the second
+/// product's sums continue from chunk to chunk.
 void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out, ConstMatrix x, Activation activation,
                        Matrix y, const LinearTail& tail) {
   Scratch& mine = scratch();
   const std::size_t width = engine.panel();
-  const std::size_t block = engine.row_block();
-  const std::size_t padded_rows = round_up(x.rows, block);
+  const std::size_t padded_rows = round_up(x.rows, engine.row_block());
   const std::size_t panel_bytes = engine.operand_bytes(padded_rows, width);
   const std::size_t chunk_panels = std::clamp<std::size_t>(kHiddenBytes / panel_bytes, 1, in.panels);
-  // All hidden columns at once: each sum is finished where it is made.
-  const bool whole = chunk_panels == in.panels;
-  const std::size_t blocks = padded_rows / block;
-  const std::size_t sums_stride = out.panels * width;
   const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
   const Operand hidden = operand_in(mine.hidden, mine.codes, engine, x.rows, chunk_panels * width);
   engine.convert(in, x, operand);
-  mine.expanded.reserve(std::max(engine.expanded_bytes(in.steps), engine.expanded_bytes(out.steps)));
-  mine.sums.reserve(2 * block * width + (whole ? 0 : padded_rows * sums_stride));
-  float* second_sums = mine.sums.data() + 2 * block * width;
   const Session session(engine);
-  Finishing finishing(engine, mine.sums.data());
+  // Columns beyond d_ff: zero weights and bias, so their activation is 0 and so is their weight in `out`.
+  const auto hide = [&](std::size_t chunk) {
+    return [&, chunk](std::size_t p) {
+      Finish finish = finish_of(in, p, operand, activation, engine.coarse());
+      finish.operand = hidden;
+      finish.column = (p - chunk) * width;
+      finish.cols = width;
+      return finish;
+    };
+  };
+  if (chunk_panels == in.panels) {
+    multiply_panels(engine, in, 0, in.panels, 0, in.steps, operand, x.rows, hide(0), {out.panel(0), out.panel_bytes});
+    multiply_panels(engine, out, 0, out.panels, 0, out.steps, hidden, x.rows,
+                    [&](std::size_t p) { return finish_in(y, tail, out, p, hidden, false); }, {});
+    return;
+  }
+  const std::size_t stride = out.panels * width;
+  mine.second_sums.reserve(padded_rows * stride);
   for (std::size_t chunk = 0; chunk < in.panels; chunk += chunk_panels) {
     const std::size_t chunk_end = std::min(chunk + chunk_panels, in.panels);
     const std::size_t begin = chunk * width / engine.step();
     const std::size_t end = std::min(chunk_end * width / engine.step(), out.steps);
-    for (std::size_t p = chunk; p < chunk_end; ++p) {
-      if (blocks > 1) engine.expand(in, p, 0, in.steps, mine.expanded.data());
-      const bool last = p + 1 == chunk_end;
-      Lookahead lookahead(last ? out.panel(0) + engine.step_bytes(begin) : in.panel(p + 1),
-                          last ? engine.step_bytes(end - begin) : in.panel_bytes, blocks);
-      for (std::size_t row = 0; row < x.rows; row += block) {
-        const std::size_t rows = std::min(block, x.rows - row);
-        if (blocks == 1) {
-          finishing.flush();
-          engine.expand_and_multiply(in, p, 0, in.steps, mine.expanded.data(), operand, rows, finishing.sums(), width, false);
-        } else {
-          engine.multiply_and_finish(in, p, 0, in.steps, mine.expanded.data(), operand, row, rows, finishing.sums(), width,
-                                     lookahead.step(), finishing.before());
-        }
-        // Columns beyond d_ff: zero weights and bias, so their activation is 0 and so is their weight in `out`.
-        native::Finish finish;
-        finish.rows = rows;
-        finish.cols = width;
-        finish.tail = tail_of(in, p * width, activation, engine.coarse());
-        finish.operand = hidden;
-        finish.row = row;
-        finish.column = (p - chunk) * width;
-        finishing.push(finish);
-      }
-    }
-    finishing.flush();
-    for (std::size_t p = 0; p < out.panels; ++p) {
-      if (blocks > 1) engine.expand(out, p, begin, end, mine.expanded.data());
-      const bool last = p + 1 == out.panels;
-      const bool over = last && chunk_end == in.panels;
-      Lookahead lookahead(last ? in.panel(over ? 0 : chunk_end) : out.panel(p + 1) + engine.step_bytes(begin),
-                          over ? 0 : last ? in.panel_bytes : engine.step_bytes(end - begin), blocks);
-      for (std::size_t row = 0; row < x.rows; row += block) {
-        const std::size_t rows = std::min(block, x.rows - row);
-        float* sums = whole ? finishing.sums() : second_sums + row * sums_stride + p * width;
-        const std::size_t stride = whole ? width : sums_stride;
-        if (blocks == 1) {
-          finishing.flush();
-          engine.expand_and_multiply(out, p, begin, end, mine.expanded.data(), hidden, rows, sums, stride, chunk > 0);
-        } else if (whole) {
-          engine.multiply_and_finish(out, p, begin, end, mine.expanded.data(), hidden, row, rows, sums, stride,
-                                     lookahead.step(), finishing.before());
-        } else {
-          engine.multiply(out, p, begin, end, mine.expanded.data(), hidden, row, rows, sums, stride, chunk > 0,
-                          lookahead.step());
-        }
-        if (!whole) continue;
-        const std::size_t column = p * width;
-        finishing.push(finish_in(y, tail, out, false, row, rows, column, std::min(width, out.out - column)));
-      }
-    }
-    finishing.flush();
+    multiply_panels(engine, in, chunk, chunk_end, 0, in.steps, operand, x.rows, hide(chunk),
+                    {out.panel(0) + engine.step_bytes(begin), engine.step_bytes(end - begin)});
+    add_products(engine, out, begin, end, hidden, x.rows, mine.second_sums.data(), stride, chunk > 0);
   }
-  if (whole) return;
-  native::Finish rest = finish_in(y, tail, out, false, 0, x.rows, 0, out.out);
-  rest.sums = second_sums;
-  rest.stride = sums_stride;
-  engine.finish(rest);
+  for (std::size_t p = 0; p < out.panels; ++p) {
+    engine.finish(finish_in(y, tail, out, p, hidden, false), mine.second_sums.data() + p * width, stride, 0, x.rows);
+  }
 }
 
 /// How one call is cut: runs of rows when there are many, else groups of panels.

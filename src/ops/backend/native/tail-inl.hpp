@@ -13,21 +13,30 @@ HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
-/// Vectors of finished sums: times the scale where there is one, and the bias. `load` reads a vector or its rest.
+/// sums · scale + bias of a vector in row `row`, from column `column` of the panel on. `load` reads a vector or its rest.
 template <class Load>
-HWY_INLINE V32 WithBias(const native::BlockTail& tail, const float* sums, std::size_t column, const Load& load) {
+HWY_INLINE V32 ScaledAndBiased(const native::Finish& tail, const float* sums, std::size_t row, std::size_t column,
+                               const Load& load) {
   const V32 bias = load(tail.bias + column);
+  if (tail.codes != nullptr) {
+    const native::RowCode& code = tail.codes[row];
+    const hn::RebindToSigned<F32> di;
+    const auto counts = hn::BitCast(di, load(sums + column));
+    const auto code_sums = hn::BitCast(di, load(reinterpret_cast<const float*>(tail.code_sums + column)));
+    const V32 sum = hn::ConvertTo(F32(), hn::Sub(counts, hn::Mul(hn::Set(di, code.zero), code_sums)));
+    return hn::MulAdd(sum, hn::Mul(hn::Set(F32(), code.step), load(tail.scale + column)), bias);
+  }
   return tail.scale == nullptr ? hn::Add(load(sums + column), bias) : hn::MulAdd(load(sums + column), load(tail.scale + column), bias);
 }
 
-/// Calls store(row, column, value, rest) for every vector of the finished block; rest 0: a whole vector. Whole vectors go
-/// through the activation four at a time, across rows.
+/// Calls store(row, column, value, rest) for every vector of rows [first, first + rows); rest 0: a whole vector. Whole vectors
+/// go through the activation four at a time, across rows.
 template <class Function, class Store>
-HWY_INLINE void FinishVectors(const float* sums, std::size_t stride, std::size_t rows, std::size_t cols,
-                              const native::BlockTail& tail, const Function& function, const Store& store) {
+HWY_INLINE void FinishVectors(const native::Finish& tail, const float* sums, std::size_t stride, std::size_t first,
+                              std::size_t rows, const Function& function, const Store& store) {
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
-  const std::size_t whole = cols / lanes * lanes;
+  const std::size_t whole = tail.cols / lanes * lanes;
   const auto load = [&](const float* from) { return hn::LoadU(d, from); };
   const auto add_residual = [&](V32 value, std::size_t r, std::size_t c) {
     return tail.residual == nullptr ? value : hn::Add(value, hn::LoadU(d, tail.residual + r * tail.residual_stride + c));
@@ -44,25 +53,26 @@ HWY_INLINE void FinishVectors(const float* sums, std::size_t stride, std::size_t
       Wide x;
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < kWide; ++i) {
-        x.v[i] = WithBias(tail, sums + row[i] * stride, column[i], load);
+        x.v[i] = ScaledAndBiased(tail, sums + row[i] * stride, first + row[i], column[i], load);
       }
       x = function(WideF32(), x);
 #pragma GCC unroll 4
-      for (std::size_t i = 0; i < kWide; ++i) store(row[i], column[i], add_residual(x.v[i], row[i], column[i]), std::size_t{0});
+      for (std::size_t i = 0; i < kWide; ++i) {
+        store(first + row[i], column[i], add_residual(x.v[i], first + row[i], column[i]), std::size_t{0});
+      }
     }
   }
   for (std::size_t i = 0; i < waiting; ++i) {
-    const V32 x = WithBias(tail, sums + row[i] * stride, column[i], load);
-    store(row[i], column[i], add_residual(function(d, x), row[i], column[i]), std::size_t{0});
+    const std::size_t r = first + row[i];
+    const V32 x = ScaledAndBiased(tail, sums + row[i] * stride, r, column[i], load);
+    store(r, column[i], add_residual(function(d, x), r, column[i]), std::size_t{0});
   }
-  if (whole == cols) return;
-  const std::size_t rest = cols - whole;
-  for (std::size_t r = 0; r < rows; ++r) {
-    const V32 x = WithBias(tail, sums + r * stride, whole, [&](const float* from) { return LoadRest(d, from, rest); });
-    V32 value = function(d, x);
-    if (tail.residual != nullptr) {
-      value = hn::Add(value, LoadRest(d, tail.residual + r * tail.residual_stride + whole, rest));
-    }
+  if (whole == tail.cols) return;
+  const std::size_t rest = tail.cols - whole;
+  const auto load_rest = [&](const float* from) { return LoadRest(d, from, rest); };
+  for (std::size_t r = first; r < first + rows; ++r) {
+    V32 value = function(d, ScaledAndBiased(tail, sums + (r - first) * stride, r, whole, load_rest));
+    if (tail.residual != nullptr) value = hn::Add(value, load_rest(tail.residual + r * tail.residual_stride + whole));
     store(r, whole, value, rest);
   }
 }

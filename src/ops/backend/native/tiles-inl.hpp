@@ -180,32 +180,69 @@ HWY_INLINE void Prefetch(const std::byte* from, std::size_t bytes) {
   }
 }
 
-/// One block of sums from rows and weights [steps][parts][2 tiles]; `between(s)` is called after the products of step s.
-template <std::size_t Parts, std::size_t WeightParts, bool Two, bool Streamed, class Between>
-HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums,
+/// Products of operands in `Parts` bfloat16 parts with weights in `WeightParts`.
+template <std::size_t Parts, std::size_t WeightParts = Parts>
+struct PartProducts {
+  static constexpr std::size_t kRowBytes = kPartsBytes<Parts>;  // a step
+  static constexpr std::size_t kWeightBytes = kPartsBytes<WeightParts>;
+  template <bool Two, bool Streamed>
+  static HWY_INLINE void multiply(const std::byte* rows, const std::byte* weights) {
+    MultiplyStep<Parts, WeightParts, Two, Streamed>(rows, weights);
+  }
+};
+
+/// Products of codes, in int32.
+struct CodeProducts {
+  static constexpr std::size_t kRowBytes = 2 * kTileBytes;
+  static constexpr std::size_t kWeightBytes = 2 * kTileBytes;
+  template <bool Two, bool Streamed>
+  static HWY_INLINE void multiply(const std::byte* rows, const std::byte* weights) {
+    LoadWeights(weights);
+    LoadRows<Two, Streamed>(rows);
+    _tile_dpbusd(0, 4, 6);
+    _tile_dpbusd(1, 4, 7);
+    if (Two) {
+      _tile_dpbusd(2, 5, 6);
+      _tile_dpbusd(3, 5, 7);
+    }
+  }
+};
+
+/// Where one tile of weights meets all rows, they stay in the first-level cache and the rows stream past it.
+template <class Products>
+constexpr bool kStreamsRows = Products::kWeightBytes == kPartsBytes<1>;
+
+/// One block of sums from rows and weights of `steps` steps; meanwhile `between(i)` is called for each i in [0, kBetween),
+/// spread evenly over the steps.
+template <class Products, bool Two, bool Streamed, std::size_t kBetween, class Between>
+HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, std::size_t steps, void* sums,
                               std::size_t sums_stride, bool accumulate, native::Ahead ahead, const Between& between) {
   OpenSums<Two>(sums, sums_stride, accumulate);
   // A few lines a step: many at once would hold up the tile loads.
   const std::size_t share = (ahead.bytes / steps + kTileRow - 1) / kTileRow * kTileRow;
-  for (std::size_t s = 0; s < steps; ++s, rows += kPartsBytes<Parts>, weights += kPartsBytes<WeightParts>) {
-    MultiplyStep<Parts, WeightParts, Two, Streamed>(rows, weights);
+  std::size_t done = 0;
+  std::size_t due = 0;
+  for (std::size_t s = 0; s < steps; ++s, rows += Products::kRowBytes, weights += Products::kWeightBytes) {
+    Products::template multiply<Two, Streamed>(rows, weights);
     const std::size_t bytes = std::min(share, ahead.bytes);
     Prefetch(ahead.from, bytes);
     ahead.from += bytes;
     ahead.bytes -= bytes;
-    between(s);
+    if constexpr (kBetween > 0) {
+      for (due += kBetween; due >= steps; due -= steps) between(done++);
+    }
   }
   CloseSums<Two>(sums, sums_stride);
 }
 
-template <std::size_t Parts, std::size_t WeightParts = Parts, bool Streamed = false>
-void MultiplyBlock(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums, std::size_t sums_stride,
+template <class Products, bool Streamed = false>
+void MultiplyBlock(const std::byte* rows, const std::byte* weights, std::size_t steps, void* sums, std::size_t sums_stride,
                    bool accumulate, std::size_t count, native::Ahead ahead) {
   const auto nothing = [](std::size_t) {};
   if (count > kTileRows) {
-    MultiplyTiles<Parts, WeightParts, true, Streamed>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
+    MultiplyTiles<Products, true, Streamed, 0>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
   } else {
-    MultiplyTiles<Parts, WeightParts, false, Streamed>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
+    MultiplyTiles<Products, false, Streamed, 0>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
   }
 }
 

@@ -1,0 +1,76 @@
+#include "core/shared_pages.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <mutex>
+#include <new>
+
+namespace mha {
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kLargePage = std::size_t{2} << 20;
+constexpr std::size_t kChunk = std::size_t{32} << 20;
+// Larger arrays get a chunk of their own, which ends with them.
+constexpr std::size_t kLargest = kChunk / 4;
+
+std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+
+/// Addresses that begin and end with a large page; memory comes when it is touched.
+std::shared_ptr<std::byte> map_chunk(std::size_t bytes) {
+  const std::size_t mapped = bytes + kLargePage;
+  void* const start = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) throw std::bad_alloc();
+  const std::size_t skipped = round_up(reinterpret_cast<std::uintptr_t>(start), kLargePage) - reinterpret_cast<std::uintptr_t>(start);
+  std::byte* const first = static_cast<std::byte*>(start) + skipped;
+  ::madvise(first, bytes, MADV_HUGEPAGE);  // a wish: where it is not granted the pages are small
+  return {first, [start, mapped](std::byte*) { ::munmap(start, mapped); }};
+}
+
+/// The chunk that small arrays are cut from, one after the other.
+class OpenChunk {
+ public:
+  std::shared_ptr<std::byte> cut(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (chunk_ == nullptr || kChunk - used_ < bytes) {
+      chunk_ = map_chunk(kChunk);
+      used_ = 0;
+    }
+    std::byte* const first = chunk_.get() + used_;
+    used_ += bytes;
+    return {chunk_, first};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<std::byte> chunk_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<std::byte> shared_pages(std::size_t bytes) {
+  if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
+  bytes = round_up(std::max<std::size_t>(bytes, 1), kLine);
+#ifdef __SANITIZE_ADDRESS__
+  // Each array by itself, so that steps beyond its end are seen.
+  void* const alone = std::aligned_alloc(kLine, bytes);
+  if (alone == nullptr) throw std::bad_alloc();
+  return {static_cast<std::byte*>(alone), [](std::byte* memory) { std::free(memory); }};
+#else
+  if (bytes > kLargest) return map_chunk(round_up(bytes, kLargePage));
+  // Never destroyed: arrays of other static objects may outlive any order.
+  static OpenChunk& open = *new OpenChunk;
+  return open.cut(bytes);
+#endif
+}
+
+std::size_t grown_size(std::size_t had, std::size_t needed) {
+  return needed < kLargest ? std::max(needed, had + had / 2) : needed;
+}
+
+}  // namespace mha
