@@ -27,7 +27,6 @@ float score_scale(const ModelConfig& c) {
 /// Q, K and V of a batch, with what their scores get added.
 struct EncoderLayer::Projected {
   ConstMatrix query, key, value;
-  const ScoreBias* bias = nullptr;
   DisentangledBias disentangled;
 };
 
@@ -62,9 +61,8 @@ void EncoderLayer::forward(const LayerCall& call, Matrix x) const {
   const Matrix attended = has_feed_forward ? matrix_in(s.attended, n, config_.d_model) : x;
 
   const ConstMatrix attention_input = before(attention_norm_, x, s);  // [N, d_model]
-  const Projected projected = project(call, attention_input);         // Q, K, V [N, heads · d_head]
   const Matrix context = matrix_in(s.context, n, config_.n_heads * config_.d_head);
-  attend(call, projected, context, captured_probs(call));                              // [N, n_heads · d_head]
+  attend(call, attention_input, context);                                              // [N, n_heads · d_head]
   backend_.linear(*output_, context, attended, tail(attention_norm_, x), s.executor);  // [N, d_model]
   if (!has_feed_forward) return;
 
@@ -99,43 +97,67 @@ EncoderLayer::Projected EncoderLayer::project(const LayerCall& call, ConstMatrix
   const Matrix key = qkv.cols_of(d_query, d_key);
   const Matrix value = qkv.cols_of(d_query + d_key, d_key);
 
-  const PositionConfig& p = config_.position;
-  if (p.rotary != PositionConfig::Rotary::none) {
-    const RotaryTable& table = config_.is_local(call.layer) ? s.rotary_local : s.rotary;
-    rotate(p.rotary, table, query, call.row_begin, config_.d_head, s.executor);
-    rotate(p.rotary, table, key, call.row_begin, config_.d_head, s.executor);
-    if (p.rotary_value) rotate(p.rotary, table, value, call.row_begin, config_.d_head, s.executor);
-  }
+  if (const RotateHeads rotate = rotation(call, s.executor)) rotate(query, key, value);
   Projected projected;
   projected.query = query;
   projected.key = key;
   projected.value = value;
-  if (!s.distance_bias.empty()) projected.bias = &s.distance_bias[p.relative_bias_per_layer ? call.layer : 0];
-  if (p.disentangled) projected.disentangled = disentangled(call, query, key);
+  if (config_.position.disentangled) projected.disentangled = disentangled(call, query, key);
   return projected;
+}
+
+/// What turns Q and K by their positions (V too in some models); empty where nothing does.
+RotateHeads EncoderLayer::rotation(const LayerCall& call, Executor* executor) const {
+  const PositionConfig& p = config_.position;
+  if (p.rotary == PositionConfig::Rotary::none) return {};
+  const Scratch& s = *call.scratch;
+  const RotaryTable& table = config_.is_local(call.layer) ? s.rotary_local : s.rotary;
+  return [&p, &table, &call, executor, d_head = config_.d_head](Matrix query, Matrix key, Matrix value) {
+    rotate(p.rotary, table, query, call.row_begin, d_head, executor);
+    rotate(p.rotary, table, key, call.row_begin, d_head, executor);
+    if (p.rotary_value) rotate(p.rotary, table, value, call.row_begin, d_head, executor);
+  };
+}
+
+/// From what attention reads to the context, with nothing in between that anybody wants to see: heads by themselves where the
+/// backend does that and no term of the scores needs the others.
+void EncoderLayer::attend(const LayerCall& call, ConstMatrix input, Matrix context) const {
+  if (!config_.position.disentangled) {
+    const AttentionCall attention = attention_call(call, context, captured_probs(call));
+    if (backend_.project_and_attend(*qkv_, input, attention, rotation(call, nullptr), precision_, call.scratch->executor)) return;
+  }
+  attend(call, project(call, input), context, captured_probs(call));  // Q, K, V [N, heads · d_head]
 }
 
 void EncoderLayer::attend(const LayerCall& call, const Projected& projected, Matrix context,
                           const AttentionCapture& capture) const {
-  AttentionCall attention;
+  AttentionCall attention = attention_call(call, context, capture);
   attention.query = projected.query;
   attention.key = projected.key;
   attention.value = projected.value;
+  if (config_.position.disentangled) attention.bias = &projected.disentangled;
+  backend_.attention(attention, precision_, call.scratch->executor);
+}
+
+/// All of the call but Q, K and V and what comes from them.
+AttentionCall EncoderLayer::attention_call(const LayerCall& call, Matrix context, const AttentionCapture& capture) const {
+  const std::vector<DistanceBias>& bias = call.scratch->distance_bias;
+  AttentionCall attention;
   attention.context = context;
+  if (!bias.empty()) attention.bias = &bias[config_.position.relative_bias_per_layer ? call.layer : 0];
   attention.row_begin = call.row_begin;
   attention.n_heads = config_.n_heads;
   attention.n_kv_heads = config_.n_kv_heads;
   attention.d_head = config_.d_head;
   attention.scale = score_scale(config_);
   attention.window = config_.is_local(call.layer) ? config_.local_window : 0;
-  attention.bias = config_.position.disentangled ? &projected.disentangled : projected.bias;
   attention.ablated = call.ablated;
   attention.capture_heads = capture.heads;
   attention.capture_begin = capture.begin;
   attention.scores = capture.scores;
   attention.scaled = capture.scaled;
   attention.probs = capture.probs;
-  backend_.attention(attention, precision_, call.scratch->executor);
+  return attention;
 }
 
 AttentionCapture EncoderLayer::captured_probs(const LayerCall& call) {

@@ -62,6 +62,9 @@ class EncoderLayer {
   Projected project(const LayerCall& call, ConstMatrix input) const;
   DisentangledBias disentangled(const LayerCall& call, ConstMatrix query, ConstMatrix key) const;
   void project_positions(const RelativeRows& rows, PositionProjections& to, Executor* executor) const;
+  RotateHeads rotation(const LayerCall& call, Executor* executor) const;
+  AttentionCall attention_call(const LayerCall& call, Matrix context, const AttentionCapture& capture) const;
+  void attend(const LayerCall& call, ConstMatrix input, Matrix context) const;
   void attend(const LayerCall& call, const Projected& projected, Matrix context, const AttentionCapture& capture) const;
   static AttentionCapture captured_probs(const LayerCall& call);
   void record_feed_forward(ConstMatrix x, Scratch& s, StageRecorder& stages) const;

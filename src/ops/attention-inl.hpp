@@ -78,22 +78,6 @@ HWY_INLINE void ScaleInto(float factor, const float* x, float* y, std::size_t co
   Transform(d, y, count, [&](auto load, std::size_t i) { return hn::Mul(f, load(x + i)); });
 }
 
-/// Rows of one head of one input.
-struct HeadRows {
-  ConstMatrix query, key, value;
-  Matrix context;
-};
-
-HWY_INLINE HeadRows RowsOfHead(const AttentionCall& call, std::size_t input, std::size_t head) {
-  const std::size_t row = call.row_begin[input];
-  const std::size_t tokens = call.row_begin[input + 1] - row;
-  const std::size_t kv_head = head / (call.n_heads / call.n_kv_heads);
-  return {call.query.rows_of(row, tokens).cols_of(head * call.d_head, call.d_head),
-          call.key.rows_of(row, tokens).cols_of(kv_head * call.d_head, call.d_head),
-          call.value.rows_of(row, tokens).cols_of(kv_head * call.d_head, call.d_head),
-          call.context.rows_of(row, tokens).cols_of(head * call.d_head, call.d_head)};
-}
-
 /// One head of one input. `Products` is made for the head's keys and values, and has
 ///   kQueries                  queries a block
 ///   kKeyUnit                  keys are seen in whole units from a multiple of it
@@ -190,9 +174,8 @@ HWY_INLINE void AttendHead(const AttentionCall& call, std::size_t input, std::si
 }
 
 /// What an ablated head leaves behind; true when nothing else is wanted of it.
-HWY_INLINE bool ClearAblated(const AttentionCall& call, std::size_t input, std::size_t head) {
+HWY_INLINE bool ClearAblated(const AttentionCall& call, std::size_t head, const Matrix& context) {
   if (call.ablated.empty() || call.ablated[head] == 0) return false;
-  const Matrix context = RowsOfHead(call, input, head).context;
   for (std::size_t t = 0; t < context.rows; ++t) std::fill_n(context.row(t), context.cols, 0.0F);
   return !captures_head(call, head);
 }

@@ -176,9 +176,9 @@ class FloatProducts {
   std::size_t value_width_ = 0;
 };
 
-void AttendHeadFloat(const AttentionCall& call, std::size_t input, std::size_t head, AttentionScratch& scratch) {
-  if (ClearAblated(call, input, head)) return;
-  const HeadRows rows = RowsOfHead(call, input, head);
+void AttendHeadFloat(const AttentionCall& call, std::size_t input, std::size_t head, const HeadRows& rows,
+                     AttentionScratch& scratch) {
+  if (ClearAblated(call, head, rows.context)) return;
   if (rows.query.rows > 0) AttendHead(call, input, head, FloatProducts(rows, scratch));
 }
 
@@ -191,21 +191,36 @@ namespace mha {
 
 HWY_EXPORT(AttendHeadFloat);
 
-void check_attention(const AttentionCall& call) {
+HeadRows rows_of_head(const AttentionCall& call, std::size_t input, std::size_t head) {
+  const std::size_t row = call.row_begin[input];
+  const std::size_t tokens = call.row_begin[input + 1] - row;
+  const std::size_t kv_head = head / (call.n_heads / call.n_kv_heads);
+  return {call.query.rows_of(row, tokens).cols_of(head * call.d_head, call.d_head),
+          call.key.rows_of(row, tokens).cols_of(kv_head * call.d_head, call.d_head),
+          call.value.rows_of(row, tokens).cols_of(kv_head * call.d_head, call.d_head),
+          call.context.rows_of(row, tokens).cols_of(head * call.d_head, call.d_head)};
+}
+
+void check_unprojected(const AttentionCall& call) {
   const std::size_t inputs = call.row_begin.empty() ? 0 : call.row_begin.size() - 1;
   const std::size_t rows = inputs == 0 ? 0 : call.row_begin[inputs];
   const bool heads_fit = call.n_kv_heads > 0 && call.n_heads % call.n_kv_heads == 0 && call.d_head > 0;
-  const std::size_t width = call.n_heads * call.d_head;
-  const std::size_t kv_width = call.n_kv_heads * call.d_head;
-  const bool rows_fit = call.query.rows >= rows && call.key.rows >= rows && call.value.rows >= rows && call.context.rows >= rows;
-  const bool cols_fit =
-      call.query.cols == width && call.key.cols == kv_width && call.value.cols == kv_width && call.context.cols == width;
+  const bool context_fits = call.context.rows >= rows && call.context.cols == call.n_heads * call.d_head;
   const bool wants = call.scores != nullptr || call.scaled != nullptr || call.probs != nullptr;
   const bool ablation_fits = call.ablated.empty() || call.ablated.size() == call.n_heads;
   const bool capture_fits = !wants || call.capture_begin.size() >= inputs;
-  if (!heads_fit || !rows_fit || !cols_fit || !ablation_fits || !capture_fits) {
+  if (!heads_fit || !context_fits || !ablation_fits || !capture_fits) {
     throw_internal("attention: shapes of the call do not fit together");
   }
+}
+
+void check_attention(const AttentionCall& call) {
+  check_unprojected(call);
+  const std::size_t rows = call.row_begin.empty() ? 0 : call.row_begin.back();
+  const std::size_t kv_width = call.n_kv_heads * call.d_head;
+  const bool rows_fit = call.query.rows >= rows && call.key.rows >= rows && call.value.rows >= rows;
+  const bool cols_fit = call.query.cols == call.context.cols && call.key.cols == kv_width && call.value.cols == kv_width;
+  if (!rows_fit || !cols_fit) throw_internal("attention: shapes of the call do not fit together");
 }
 
 bool captures_head(const AttentionCall& call, std::size_t head) {
@@ -231,13 +246,15 @@ void for_each_head(const AttentionCall& call, Executor* executor,
   });
 }
 
-void attend_head_f32(const AttentionCall& call, std::size_t input, std::size_t head) {
+void attend_head_f32(const AttentionCall& call, std::size_t input, std::size_t head, const HeadRows& rows) {
   thread_local AttentionScratch scratch;
-  HWY_DYNAMIC_DISPATCH(AttendHeadFloat)(call, input, head, scratch);
+  HWY_DYNAMIC_DISPATCH(AttendHeadFloat)(call, input, head, rows, scratch);
 }
 
 void attention_f32(const AttentionCall& call, Executor* executor) {
-  for_each_head(call, executor, [&](std::size_t input, std::size_t head) { attend_head_f32(call, input, head); });
+  for_each_head(call, executor, [&](std::size_t input, std::size_t head) {
+    attend_head_f32(call, input, head, rows_of_head(call, input, head));
+  });
 }
 
 }  // namespace mha

@@ -6,6 +6,8 @@ namespace mha {
 
 /// Checks that shapes, heads and captures of a call fit together. Throws Error{internal}.
 void check_attention(const AttentionCall& call);
+/// The same for a call whose Q, K and V are still to be computed.
+void check_unprojected(const AttentionCall& call);
 
 /// Where a head of `capture_heads` goes inside the capture of one input, for every place it is wanted at.
 template <class Use>
@@ -14,6 +16,14 @@ void for_each_capture(const AttentionCall& call, std::size_t head, const Use& us
     if (call.capture_heads[place] == head) use(place);
   }
 }
+
+/// Rows of one head of one input.
+struct HeadRows {
+  ConstMatrix query, key, value;  ///< [T, d_head]
+  Matrix context;
+};
+/// Where they are in the call's matrices.
+HeadRows rows_of_head(const AttentionCall& call, std::size_t input, std::size_t head);
 
 /// Whether the call captures anything of this head.
 bool captures_head(const AttentionCall& call, std::size_t head);
@@ -28,7 +38,7 @@ void for_each_head(const AttentionCall& call, Executor* executor,
 /// Attention in float32 on vector units: blocks of queries against all keys, scores of a block in cache, exact softmax in
 /// two passes. A context row depends on its own input alone.
 void attention_f32(const AttentionCall& call, Executor* executor);
-/// One head of one input of it.
-void attend_head_f32(const AttentionCall& call, std::size_t input, std::size_t head);
+/// One head of one input of it. Matrices of the call are not looked at.
+void attend_head_f32(const AttentionCall& call, std::size_t input, std::size_t head, const HeadRows& rows);
 
 }  // namespace mha

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -78,6 +79,9 @@ struct AttentionCall {
   float* probs = nullptr;
 };
 
+/// Turns Q, K and V of a group of heads in place, each [N, heads of the group · d_head].
+using RotateHeads = std::function<void(Matrix query, Matrix key, Matrix value)>;
+
 /// The one seam to the libraries that multiply matrices. Const and re-entrant; results do not depend on the executor,
 /// nor on which other rows share a call: row i of y depends on row i of x alone, bit for bit (default backend).
 class Backend {
@@ -109,6 +113,14 @@ class Backend {
 
   /// Attention of every input and head of the call.
   virtual void attention(const AttentionCall& call, Precision precision, Executor* executor) const = 0;
+
+  /// The projection to Q, K and V (joined in that order) and attention in one, a few heads at a time, so that what is between
+  /// them stays in cache; `rotate` may be empty. The call's own query, key and value are not looked at. Gives the bits of
+  /// `linear`, rotation and `attention`; false where it does not serve the call: nothing is done then.
+  virtual bool project_and_attend(const PackedLinear&, ConstMatrix, const AttentionCall&, const RotateHeads&, Precision,
+                                  Executor*) const {
+    return false;
+  }
 
   /// What `--dtype auto` means with this backend on this CPU: the fastest that is accurate to float32.
   virtual Precision exact_precision() const { return Precision::f32; }

@@ -8,6 +8,7 @@
 
 #include "mha/ops/backend.hpp"
 #include "support/cpu_levels.hpp"
+#include "support/linear_case.hpp"
 #include "support/random.hpp"
 #include "support/thread_executor.hpp"
 
@@ -39,38 +40,39 @@ struct Result {
   std::vector<float> context, scores, scaled, probs;
 };
 
-Result run(const Backend& backend, const Case& c, bool capture, Precision precision = Precision::f32,
-           Executor* executor = nullptr) {
+/// A call for the case, and what it points to; Q, K and V are still to be set.
+struct Prepared {
   std::vector<std::size_t> begin{0};
-  for (const std::size_t length : c.lengths) begin.push_back(begin.back() + length);
-  const std::size_t rows = begin.back();
-  const std::size_t width = c.n_heads * c.d_head;
-  const std::size_t kv_width = c.n_kv_heads * c.d_head;
-  const std::size_t joined = width + 2 * kv_width;
-  const std::vector<float> qkv = test::normals(rows * joined, 41);
-  Result result;
-  result.context.resize(rows * width);
-  AttentionCall call;
-  call.query = {qkv.data(), rows, width, joined};
-  call.key = {qkv.data() + width, rows, kv_width, joined};
-  call.value = {qkv.data() + width + kv_width, rows, kv_width, joined};
-  call.context = {result.context.data(), rows, width};
-  call.row_begin = begin;
-  call.n_heads = c.n_heads;
-  call.n_kv_heads = c.n_kv_heads;
-  call.d_head = c.d_head;
-  call.scale = 1.0F / std::sqrt(static_cast<float>(c.d_head));
-  call.window = c.window;
-  const DistanceBias bias;
-  if (c.bias) call.bias = &bias;
-  std::vector<std::uint8_t> ablated(c.n_heads, 0);
-  ablated.back() = 1;
-  if (c.ablate) call.ablated = ablated;
-  std::vector<std::size_t> heads(c.n_heads);
-  std::iota(heads.rbegin(), heads.rend(), std::size_t{0});
+  std::vector<std::uint8_t> ablated;
+  std::vector<std::size_t> heads;
   std::vector<std::size_t> capture_begin{0};
-  for (const std::size_t length : c.lengths) capture_begin.push_back(capture_begin.back() + c.n_heads * length * length);
-  if (capture) {
+  DistanceBias bias;
+  Result result;
+  AttentionCall call;
+  std::size_t rows = 0;
+  std::size_t width, kv_width;
+
+  Prepared(const Case& c, bool capture) : width(c.n_heads * c.d_head), kv_width(c.n_kv_heads * c.d_head) {
+    for (const std::size_t length : c.lengths) begin.push_back(begin.back() + length);
+    rows = begin.back();
+    result.context.resize(rows * width);
+    call.context = {result.context.data(), rows, width};
+    call.row_begin = begin;
+    call.n_heads = c.n_heads;
+    call.n_kv_heads = c.n_kv_heads;
+    call.d_head = c.d_head;
+    call.scale = 1.0F / std::sqrt(static_cast<float>(c.d_head));
+    call.window = c.window;
+    if (c.bias) call.bias = &bias;
+    ablated.resize(c.n_heads, 0);
+    ablated.back() = 1;
+    if (c.ablate) call.ablated = ablated;
+    heads.resize(c.n_heads);
+    std::iota(heads.rbegin(), heads.rend(), std::size_t{0});
+    for (const std::size_t length : c.lengths) {
+      capture_begin.push_back(capture_begin.back() + c.n_heads * length * length);
+    }
+    if (!capture) return;
     call.capture_heads = heads;
     call.capture_begin = capture_begin;
     for (auto* target : {&result.scores, &result.scaled, &result.probs}) target->resize(capture_begin.back());
@@ -78,8 +80,59 @@ Result run(const Backend& backend, const Case& c, bool capture, Precision precis
     call.scaled = result.scaled.data();
     call.probs = result.probs.data();
   }
-  backend.attention(call, precision, executor);
-  return result;
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+
+  /// Q, K and V are the columns of qkv [rows, width + 2 · kv_width].
+  void look_at(Matrix qkv) {
+    call.query = qkv.cols_of(0, width);
+    call.key = qkv.cols_of(width, kv_width);
+    call.value = qkv.cols_of(width + kv_width, kv_width);
+  }
+};
+
+Result run(const Backend& backend, const Case& c, bool capture, Precision precision = Precision::f32,
+           Executor* executor = nullptr) {
+  Prepared prepared(c, capture);
+  const std::size_t joined = prepared.width + 2 * prepared.kv_width;
+  std::vector<float> qkv = test::normals(prepared.rows * joined, 41);
+  prepared.look_at({qkv.data(), prepared.rows, joined});
+  backend.attention(prepared.call, precision, executor);
+  return std::move(prepared.result);
+}
+
+/// Some change of each element that depends on its row.
+void turn(Matrix query, Matrix key, Matrix value) {
+  for (const Matrix& x : {query, key, value}) {
+    for (std::size_t r = 0; r < x.rows; ++r) {
+      for (std::size_t col = 0; col < x.cols; ++col) x.row(r)[col] *= 0.5F + 0.125F * static_cast<float>(r % 7);
+    }
+  }
+}
+
+/// From x: by one call where `fused`, else step by step. False where the backend does not serve the call.
+bool run_projected(const Backend& backend, const Case& c, bool fused, bool turned, Precision precision, Executor* executor,
+                   Result& result) {
+  Prepared prepared(c, true);
+  const std::size_t joined = prepared.width + 2 * prepared.kv_width;
+  const test::LinearCase layer(80, joined, 43);
+  const auto packed = layer.pack(backend, precision);
+  const std::vector<float> x = test::normals(prepared.rows * 80, 44);
+  const ConstMatrix input{x.data(), prepared.rows, 80};
+  if (fused) {
+    const RotateHeads rotate = turned ? RotateHeads(turn) : RotateHeads();
+    if (!backend.project_and_attend(*packed, input, prepared.call, rotate, precision, executor)) return false;
+  } else {
+    std::vector<float> qkv(prepared.rows * joined);
+    const Matrix y{qkv.data(), prepared.rows, joined};
+    backend.linear(*packed, input, y, {}, executor);
+    prepared.look_at(y);
+    if (turned) turn(y.cols_of(0, prepared.width), y.cols_of(prepared.width, prepared.kv_width),
+                     y.cols_of(prepared.width + prepared.kv_width, prepared.kv_width));
+    backend.attention(prepared.call, precision, executor);
+  }
+  result = std::move(prepared.result);
+  return true;
 }
 
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
@@ -176,6 +229,35 @@ TEST_CASE("captured rows of attention sum to one") {
       CHECK(std::accumulate(probs, probs + 40, 0.0) == Approx(1.0).epsilon(1e-6));
     }
   }
+}
+
+TEST_CASE("heads projected and attended to one by one have the bits of projection, rotation and attention") {
+  const std::vector<Case> cases{
+      {{45, 7, 100, 16, 17}, 4, 4, 32, 0, false, false}, {{45, 30}, 4, 2, 64, 0, true, true}, {{300}, 2, 2, 32, 9, false, false}};
+  test::ThreadExecutor two(2);
+  const Backend& backend = backend_named("native");
+  std::size_t served = 0;
+  for (const Precision precision :
+       {Precision::f32, Precision::bf16, Precision::bf16x3, Precision::bf16x6, Precision::int8}) {
+    if (!backend.supports(precision)) continue;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      for (Executor* executor : {static_cast<Executor*>(nullptr), static_cast<Executor*>(&two)}) {
+        for (const bool turned : {false, true}) {
+          CAPTURE(static_cast<int>(precision), i, executor != nullptr, turned);
+          Result got, expected;
+          if (!run_projected(backend, cases[i], true, turned, precision, executor, got)) continue;
+          ++served;
+          run_projected(backend, cases[i], false, turned, precision, nullptr, expected);
+          CHECK(got.context == expected.context);
+          CHECK(got.scores == expected.scores);
+          CHECK(got.scaled == expected.scaled);
+          CHECK(got.probs == expected.probs);
+        }
+      }
+    }
+  }
+  // Panels of 32 columns, as tiles have them, hold whole heads.
+  CHECK((served > 0 || !backend.supports(Precision::bf16x6)));
 }
 
 }  // namespace mha

@@ -167,17 +167,9 @@ class TileProducts {
   float* context_ = nullptr;
 };
 
-/// Tile registers are on while this lives.
-struct TileSession {
-  TileSession() { BeginTiles(); }
-  ~TileSession() { EndTiles(); }
-  TileSession(const TileSession&) = delete;
-  TileSession& operator=(const TileSession&) = delete;
-};
-
-void AttendHeadTiles(const AttentionCall& call, std::size_t input, std::size_t head, TileScratch& scratch) {
-  if (ClearAblated(call, input, head)) return;
-  const HeadRows rows = RowsOfHead(call, input, head);
+void AttendHeadTiles(const AttentionCall& call, std::size_t input, std::size_t head, const HeadRows& rows,
+                     TileScratch& scratch) {
+  if (ClearAblated(call, head, rows.context)) return;
   AttendHead(call, input, head, TileProducts(rows, scratch));
 }
 
@@ -201,29 +193,30 @@ bool has_attention_amx(Precision precision) {
   return (precision == Precision::bf16 || precision == Precision::int8) && cpu_features().amx_bf16;
 }
 
-void attention_amx(const AttentionCall& call, Executor* executor) {
+AttentionTiles::AttentionTiles() { amx::BeginTiles(); }
+AttentionTiles::~AttentionTiles() { amx::EndTiles(); }
+
+void AttentionTiles::attend_head(const AttentionCall& call, std::size_t input, std::size_t head, const HeadRows& rows) const {
   // One tile of queries.
   constexpr std::size_t kShortest = 17;
-  for_each_head_run(call, executor, [&](std::size_t begin, std::size_t end) {
-    thread_local amx::TileScratch scratch;
-    const amx::TileSession session;
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t input = i / call.n_heads;
-      const std::size_t head = i % call.n_heads;
-      if (call.row_begin[input + 1] - call.row_begin[input] < kShortest) {
-        attend_head_f32(call, input, head);
-      } else {
-        amx::AttendHeadTiles(call, input, head, scratch);
-      }
-    }
-  });
+  thread_local amx::TileScratch scratch;
+  if (rows.query.rows < kShortest) {
+    attend_head_f32(call, input, head, rows);
+  } else {
+    amx::AttendHeadTiles(call, input, head, rows, scratch);
+  }
 }
 
 #else
 
 bool has_attention_amx(Precision) { return false; }
 
-void attention_amx(const AttentionCall& call, Executor* executor) { attention_f32(call, executor); }
+AttentionTiles::AttentionTiles() = default;
+AttentionTiles::~AttentionTiles() = default;
+
+void AttentionTiles::attend_head(const AttentionCall& call, std::size_t input, std::size_t head, const HeadRows& rows) const {
+  attend_head_f32(call, input, head, rows);
+}
 
 #endif
 

@@ -23,6 +23,8 @@ using native::Waiting;
 
 /// Rows that go through all panels together: their operand stays in the second-level cache while panels stream by.
 constexpr std::size_t kRowsTogether = 256;
+/// Rows that are projected and attended to head by head: their operand is read once for each head.
+constexpr std::size_t kMostRowsProjected = 1024;
 /// Bytes of hidden values of a feed-forward that are alive at a time: half of a second-level cache.
 constexpr std::size_t kHiddenBytes = std::size_t{1} << 20;
 
@@ -115,24 +117,25 @@ Operand operand_in(Bytes& memory, std::vector<native::RowCode>& codes, const Eng
   return {memory.data(), engine.operand_stride(cols), codes.data()};
 }
 
-/// All rows of an operand times steps [begin, end) of panels [first, last); `finish(p)` is the tail of panel p. `after` is read
-/// after the last panel.
-template <class FinishOf>
-void multiply_panels(const Engine& engine, const Packed& weights, std::size_t first, std::size_t last, std::size_t begin,
-                     std::size_t end, const Operand& operand, std::size_t rows, const FinishOf& finish, Ahead after) {
+/// All rows of an operand times the whole depth of `count` panels, panel_of(i) the i-th; `finish(p)` is the tail of panel p.
+/// `after` is read after the last panel.
+template <class PanelOf, class FinishOf>
+void multiply_panels(const Engine& engine, const Packed& weights, std::size_t count, const PanelOf& panel_of,
+                     const Operand& operand, std::size_t rows, const FinishOf& finish, Ahead after) {
   Scratch& mine = scratch();
-  mine.expanded.reserve(engine.expanded_bytes(end - begin));
+  mine.expanded.reserve(engine.expanded_bytes(weights.steps));
   mine.sums.reserve(engine.sum_blocks() * engine.row_block() * engine.panel());
   Waiting waiting;
-  for (std::size_t p = first; p < last; ++p) {
-    PanelCall call{weights, p, begin, end, mine.expanded.data(), operand, rows};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t p = panel_of(i);
+    const PanelCall call{weights, p, 0, weights.steps, mine.expanded.data(), operand, rows};
     if (rows <= engine.row_block()) {
       engine.expand_and_multiply(call, mine.expanded.data(), mine.sums.data(), engine.panel(), false);
       engine.finish(finish(p), mine.sums.data(), engine.panel(), 0, rows);
       continue;
     }
-    engine.expand(weights, p, begin, end, mine.expanded.data());
-    const Ahead next = p + 1 < last ? Ahead{weights.panel(p + 1) + engine.step_bytes(begin), engine.step_bytes(end - begin)} : after;
+    engine.expand(weights, p, 0, weights.steps, mine.expanded.data());
+    const Ahead next = i + 1 < count ? Ahead{weights.panel(panel_of(i + 1)), weights.panel_bytes} : after;
     engine.multiply_panel(call, finish(p), mine.sums.data(), waiting, next);
   }
   engine.finish(waiting);
@@ -168,7 +171,7 @@ void multiply_rows(const Engine& engine, const Packed& weights, ConstMatrix x, M
   const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
   engine.convert(weights, x, operand);
   const Session session(engine);
-  multiply_panels(engine, weights, panel_begin, panel_end, 0, weights.steps, operand, x.rows,
+  multiply_panels(engine, weights, panel_end - panel_begin, [&](std::size_t i) { return panel_begin + i; }, operand, x.rows,
                   [&](std::size_t p) { return finish_in(y, tail, weights, p, operand, engine.coarse()); }, {});
 }
 
@@ -196,8 +199,9 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
     };
   };
   if (chunk_panels == in.panels) {
-    multiply_panels(engine, in, 0, in.panels, 0, in.steps, operand, x.rows, hide(0), {out.panel(0), out.panel_bytes});
-    multiply_panels(engine, out, 0, out.panels, 0, out.steps, hidden, x.rows,
+    const auto in_order = [](std::size_t i) { return i; };
+    multiply_panels(engine, in, in.panels, in_order, operand, x.rows, hide(0), {out.panel(0), out.panel_bytes});
+    multiply_panels(engine, out, out.panels, in_order, hidden, x.rows,
                     [&](std::size_t p) { return finish_in(y, tail, out, p, hidden, false); }, {});
     return;
   }
@@ -207,12 +211,81 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
     const std::size_t chunk_end = std::min(chunk + chunk_panels, in.panels);
     const std::size_t begin = chunk * width / engine.step();
     const std::size_t end = std::min(chunk_end * width / engine.step(), out.steps);
-    multiply_panels(engine, in, chunk, chunk_end, 0, in.steps, operand, x.rows, hide(chunk),
+    multiply_panels(engine, in, chunk_end - chunk, [&](std::size_t i) { return chunk + i; }, operand, x.rows, hide(chunk),
                     {out.panel(0) + engine.step_bytes(begin), engine.step_bytes(end - begin)});
     add_products(engine, out, begin, end, hidden, x.rows, mine.second_sums.data(), stride, chunk > 0);
   }
   for (std::size_t p = 0; p < out.panels; ++p) {
     engine.finish(finish_in(y, tail, out, p, hidden, false), mine.second_sums.data() + p * width, stride, 0, x.rows);
+  }
+}
+
+/// Q, K and V of a group of heads that share their keys: columns one after the other, rows close to each other.
+struct HeadProjections {
+  FloatBuffer queries, keys, values;
+};
+
+/// Heads of key and value [kv_begin, kv_end), with the queries that look at them: projected, then attended to while what they
+/// were projected to is in cache.
+void project_and_attend_heads(const Packed& qkv, ConstMatrix x, const AttentionCall& call, const RotateHeads& rotate,
+                              Precision precision, std::size_t kv_begin, std::size_t kv_end) {
+  thread_local HeadProjections projections;
+  Scratch& mine = scratch();
+  const Engine& engine = *qkv.engine;
+  const std::size_t inputs = call.row_begin.size() - 1;
+  const std::size_t group = call.n_heads / call.n_kv_heads;
+  const std::size_t panels = call.d_head / engine.panel();  // of a head
+  const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
+  engine.convert(qkv, x, operand);
+  projections.queries.reserve(x.rows * group * call.d_head);
+  projections.keys.reserve(x.rows * call.d_head);
+  projections.values.reserve(x.rows * call.d_head);
+  const Matrix query{projections.queries.data(), x.rows, group * call.d_head};
+  const Matrix key{projections.keys.data(), x.rows, call.d_head};
+  const Matrix value{projections.values.data(), x.rows, call.d_head};
+  for (std::size_t kv = kv_begin; kv < kv_end; ++kv) {
+    // Panels of the group's queries, then of its keys and values.
+    const std::size_t first_query = kv * group * panels;
+    const std::size_t first_key = (call.n_heads + kv) * panels;
+    const std::size_t first_value = first_key + call.n_kv_heads * panels;
+    const auto panel_of = [&](std::size_t i) {
+      if (i < group * panels) return first_query + i;
+      return i < (group + 1) * panels ? first_key + i - group * panels : first_value + i - (group + 1) * panels;
+    };
+    const auto finish = [&](std::size_t p) {
+      const auto [to, first] = p >= first_value ? std::pair(value, first_value)
+                               : p >= first_key ? std::pair(key, first_key)
+                                                : std::pair(query, first_query);
+      Finish ends = finish_of(qkv, p, operand, Activation::none, false);
+      ends.cols = engine.panel();
+      ends.y = to.data + (p - first) * engine.panel();
+      ends.y_stride = to.stride;
+      return ends;
+    };
+    const Ahead next = kv + 1 < kv_end ? Ahead{qkv.panel(first_query + group * panels), qkv.panel_bytes} : Ahead{};
+    {
+      const Session session(engine);
+      multiply_panels(engine, qkv, (group + 2) * panels, panel_of, operand, x.rows, finish, next);
+    }
+    if (rotate) rotate(query, key, value);
+    const auto attend = [&](const auto& attend_head) {
+      for (std::size_t input = 0; input < inputs; ++input) {
+        const std::size_t row = call.row_begin[input];
+        const std::size_t tokens = call.row_begin[input + 1] - row;
+        for (std::size_t head = kv * group; head < (kv + 1) * group; ++head) {
+          attend_head(call, input, head,
+                      HeadRows{query.rows_of(row, tokens).cols_of(head % group * call.d_head, call.d_head),
+                               key.rows_of(row, tokens), value.rows_of(row, tokens),
+                               call.context.rows_of(row, tokens).cols_of(head * call.d_head, call.d_head)});
+        }
+      }
+    };
+    if (native::has_attention_amx(precision)) {
+      const native::AttentionTiles tiles;
+      attend([&](const auto&... of) { tiles.attend_head(of...); });
+    } else {
+      attend(attend_head_f32);
+    }
   }
 }
 
@@ -314,8 +387,32 @@ class NativeBackend final : public Backend {
 
   void attention(const AttentionCall& call, Precision precision, Executor* executor) const override {
     check_attention(call);
-    if (native::has_attention_amx(precision)) return native::attention_amx(call, executor);
-    attention_f32(call, executor);
+    if (!native::has_attention_amx(precision)) return attention_f32(call, executor);
+    for_each_head_run(call, executor, [&](std::size_t begin, std::size_t end) {
+      const native::AttentionTiles tiles;
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t input = i / call.n_heads;
+        const std::size_t head = i % call.n_heads;
+        tiles.attend_head(call, input, head, rows_of_head(call, input, head));
+      }
+    });
+  }
+
+  bool project_and_attend(const PackedLinear& qkv, ConstMatrix x, const AttentionCall& call, const RotateHeads& rotate,
+                          Precision precision, Executor* executor) const override {
+    const auto& packed = static_cast<const Packed&>(qkv);
+    const std::size_t threads = executor == nullptr ? 1 : executor->threads();
+    // A head in whole panels; several blocks of rows (a single one is read past in the order of memory), which stay in the
+    // second-level cache from head to head; work for all threads.
+    const Engine& engine = *packed.engine;
+    if (call.d_head % engine.panel() != 0 || x.rows <= engine.row_block() || x.rows > kMostRowsProjected) return false;
+    if (call.n_kv_heads % threads != 0) return false;
+    check_unprojected(call);
+    parallel_for(executor, threads, [&](std::size_t piece) {
+      project_and_attend_heads(packed, x, call, rotate, precision, call.n_kv_heads * piece / threads,
+                               call.n_kv_heads * (piece + 1) / threads);
+    });
+    return true;
   }
 };
 
