@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -15,159 +17,248 @@
 
 namespace mha::tokenizer {
 
+static_assert(std::endian::native == std::endian::little, "keys are put together from their lowest byte on");
+
 /// Bounded memory of how short words were cut, for one thread and one model: the same word need not be worked out again.
-/// Two slots a bucket; one that was not asked for since the last change of the bucket is given up first. Words that do not
-/// fit an entry are not kept.
+/// Nearly all words are short and of few pieces: they fill half a cache line, two of them a line, which is all that a
+/// look-up touches. The others lie in a smaller table of whole lines. Two entries a bucket; one that was not asked for
+/// since the last change of the bucket is given up first. Words that do not fit an entry are not kept.
 class WordCache {
  public:
+  static constexpr std::size_t kShortBytes = 15;
+  static constexpr std::size_t kShortPieces = 3;
   static constexpr std::size_t kMaxBytes = 24;
   static constexpr std::size_t kMaxPieces = 7;
 
-  /// One cache line: a word, padded with zeros, and its pieces.
-  struct alignas(64) Entry {
-    std::uint64_t word[3];
-    std::int32_t ids[kMaxPieces];
-    std::uint8_t ends[kMaxPieces];  ///< end of each piece, in bytes of the word
-    std::uint8_t size;              ///< bytes of the word; 0: the entry is free
-    std::uint8_t pieces;
-    std::uint8_t used;  ///< 1: asked for again
-  };
-  static_assert(sizeof(Entry) == 64);
+  WordCache() : shorts_(kShortBits), longs_(kLongBits) {}
 
-  /// The memory is zero because the system gives it so: a page costs nothing until a word falls on it.
-  WordCache() : memory_(std::calloc(kEntries + 1, sizeof(Entry))) {
-    if (memory_ == nullptr) throw std::bad_alloc();
-    void* begin = memory_.get();
-    std::size_t room = (kEntries + 1) * sizeof(Entry);
-    entries_ = static_cast<Entry*>(std::align(alignof(Entry), kEntries * sizeof(Entry), begin, room));
-  }
-
-  /// Cuts all words, those that are known from memory: appends their pieces to `out`. `cut(word)` gives the parts of a word
-  /// that is not ({id, begin, end} in bytes of the word) and whether they may be kept: each begins where the one before it
-  /// ends, the first at 0.
+  /// Cuts all words (none empty), those that are known from memory: appends their pieces to `out`. `cut(word)` gives the
+  /// parts of a word that is not ({id, begin, end} in bytes of the word) and whether they may be kept: each begins where
+  /// the one before it ends, the first at 0.
   template <typename Cut>
   void tokenize(std::string_view text, std::span<const Span> words, const Cut& cut, std::vector<Piece>& out) {
-    // Keys are worked out some words ahead, so that the memory of their buckets is here in time.
-    constexpr std::size_t kAhead = 8;
-    Key keys[kAhead];
-    const auto word_at = [&](std::size_t i) { return text.substr(words[i].begin, words[i].end - words[i].begin); };
-    const auto look_ahead = [&](std::size_t i) {
-      const std::string_view word = word_at(i);
-      Key& key = keys[i % kAhead];
-      if (word.size() > kMaxBytes) {
-        key.size = 0;
-        return;
+    const Tail tail(text);
+    // The keys of some words are worked out before the first is looked for: the memory of their buckets is here in time.
+    constexpr std::size_t kAtOnce = 32;
+    ShortKey keys[kAtOnce];
+    Piece found[kAtOnce * kShortPieces];
+    for (std::size_t first = 0; first < words.size(); first += kAtOnce) {
+      const std::size_t count = std::min(kAtOnce, words.size() - first);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Span word = words[first + i];
+        keys[i] = short_key(tail.at(text, word.begin), word.end - word.begin);
+        __builtin_prefetch(shorts_.entries + keys[i].bucket);
       }
-      key = key_of(word);
-      __builtin_prefetch(&entries_[key.bucket]);
-      __builtin_prefetch(&entries_[key.bucket + 1]);
-    };
-    for (std::size_t i = 0; i < std::min(kAhead, words.size()); ++i) look_ahead(i);
-    for (std::uint32_t index = 0; index < words.size(); ++index) {
-      const Key key = keys[index % kAhead];
-      if (index + kAhead < words.size()) look_ahead(index + kAhead);
-      const std::uint32_t word_begin = words[index].begin;
-      if (Entry* entry = key.size > 0 ? find(key) : nullptr) {
-        if (entry->used == 0) entry->used = 1;
-        std::uint32_t begin = word_begin;
-        for (std::size_t i = 0; i < entry->pieces; ++i) {
-          const std::uint32_t end = word_begin + entry->ends[i];
-          out.push_back({entry->ids[i], begin, end, index});
-          begin = end;
+      Piece* next = found;
+      for (std::size_t i = 0; i < count; ++i) {
+        const Span word = words[first + i];
+        const auto index = static_cast<std::uint32_t>(first + i);
+        if (Short* const entry = find(keys[i])) {
+          // All three are written, as branches on their number are hard to foresee; those too many are written over.
+          next[0] = {entry->ids[0], word.begin, word.begin + entry->ends[0], index};
+          next[1] = {entry->ids[1], next[0].end, word.begin + entry->ends[1], index};
+          next[2] = {entry->ids[2], next[1].end, word.end, index};
+          next += entry->pieces;
+          continue;
         }
-        continue;
+        out.insert(out.end(), found, next);
+        next = found;
+        add_other(text.substr(word.begin, word.end - word.begin), keys[i], word.begin, index, cut, out);
       }
-      const auto [parts, may_keep] = cut(word_at(index));
-      if (parts.size() > out.size()) out.reserve(out.size() + parts.size());
-      for (const auto& part : parts) out.push_back({part.id, word_begin + part.begin, word_begin + part.end, index});
-      if (key.size == 0 || !may_keep || parts.size() > kMaxPieces) continue;
-      Entry& entry = insert(key);
-      entry.pieces = static_cast<std::uint8_t>(parts.size());
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        entry.ids[i] = parts[i].id;
-        entry.ends[i] = static_cast<std::uint8_t>(parts[i].end);
-      }
+      out.insert(out.end(), found, next);
     }
   }
 
  private:
-  static constexpr unsigned kBits = 16;
-  static constexpr std::size_t kEntries = std::size_t{1} << kBits;  // 4 MB
+  static constexpr unsigned kShortBits = 17;  // entries: 4 MB
+  static constexpr unsigned kLongBits = 13;   // 512 kB
 
-  struct Key {
+  /// A word, padded with zeros, its size in the last byte (0: the entry is free), and its pieces, which cover it.
+  struct alignas(32) Short {
+    std::uint64_t low;
+    std::uint64_t high;
+    std::int32_t ids[kShortPieces];
+    std::uint8_t ends[kShortPieces - 1];  ///< end of each piece, in bytes of the word; the size where there is none
+    std::uint8_t pieces;
+    std::uint8_t used;  ///< 1: asked for again
+
+    bool is_free() const { return high == 0; }
+  };
+  static_assert(sizeof(Short) == 32);
+
+  struct alignas(64) Long {
+    std::uint64_t word[3];
+    std::int32_t ids[kMaxPieces];
+    std::uint8_t ends[kMaxPieces];
+    std::uint8_t size;  ///< bytes of the word; 0: the entry is free
+    std::uint8_t pieces;
+    std::uint8_t used;
+
+    bool is_free() const { return size == 0; }
+  };
+  static_assert(sizeof(Long) == 64);
+
+  struct ShortKey {
+    std::uint64_t low;
+    std::uint64_t high;
+    std::size_t bucket;
+  };
+  struct LongKey {
     std::uint64_t word[3];
     std::size_t bucket;
-    std::uint8_t size;  ///< 0: the word is too long
+    std::uint8_t size;
   };
-
-  /// For 1 to kMaxBytes bytes.
-  static Key key_of(std::string_view word) {
-    Key key{};
-    const char* p = word.data();
-    const std::size_t n = word.size();
-    if (n >= 8) {
-      key.word[0] = load(p);
-      if (n > 16) {
-        key.word[1] = load(p + 8);
-        key.word[2] = load(p + n - 8);
-      } else if (n > 8) {
-        key.word[1] = load(p + n - 8);
-      }
-    } else if (n >= 4) {
-      key.word[0] = load4(p) | load4(p + n - 4) << 32;
-    } else {
-      const auto byte = [&](std::size_t i) { return static_cast<std::uint64_t>(static_cast<unsigned char>(p[i])); };
-      key.word[0] = byte(0) | byte(n / 2) << 8 | byte(n - 1) << 16;
-    }
-    key.size = static_cast<std::uint8_t>(n);
-    std::uint64_t h = (key.word[0] + n) * 0x9E3779B97F4A7C15ULL;
-    h = (h ^ h >> 29 ^ key.word[1]) * 0xBF58476D1CE4E5B9ULL;
-    h = (h ^ h >> 32 ^ key.word[2]) * 0x94D049BB133111EBULL;
-    key.bucket = static_cast<std::size_t>(h >> (64 - kBits)) & ~static_cast<std::size_t>(1);
-    return key;
-  }
-
-  Entry* find(const Key& key) {
-    Entry& first = entries_[key.bucket];
-    if (matches(first, key)) return &first;
-    Entry& second = entries_[key.bucket + 1];
-    return matches(second, key) ? &second : nullptr;
-  }
-
-  /// The entry to fill in for a word that `find` did not find.
-  Entry& insert(const Key& key) {
-    Entry& first = entries_[key.bucket];
-    Entry& second = entries_[key.bucket + 1];
-    const bool keep_first = first.size != 0 && (first.used != 0 || second.size == 0);
-    Entry& chosen = keep_first ? second : first;
-    if (keep_first && second.used != 0) first.used = 0;
-    std::memcpy(chosen.word, key.word, sizeof(key.word));
-    chosen.size = key.size;
-    chosen.used = 0;
-    return chosen;
-  }
 
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
+  /// The memory is zero because the system gives it so: a page costs nothing until a word falls on it.
+  template <typename Entry>
+  struct Table {
+    explicit Table(unsigned bits) : memory(std::calloc((std::size_t{1} << bits) + 2, sizeof(Entry))) {
+      if (memory == nullptr) throw std::bad_alloc();
+      void* begin = memory.get();
+      std::size_t room = ((std::size_t{1} << bits) + 2) * sizeof(Entry);
+      entries = static_cast<Entry*>(std::align(64, sizeof(Entry) << bits, begin, room));
+    }
+    /// The entry of a bucket to fill in.
+    Entry& make_room(std::size_t bucket) {
+      Entry& first = entries[bucket];
+      Entry& second = entries[bucket + 1];
+      const bool keep_first = !first.is_free() && (first.used != 0 || second.is_free());
+      Entry& chosen = keep_first ? second : first;
+      if (keep_first && second.used != 0) first.used = 0;
+      chosen.used = 0;
+      return chosen;
+    }
+    std::unique_ptr<void, Free> memory;
+    Entry* entries;
+  };
 
-  static std::uint64_t load(const char* p) {
+  /// The last bytes of a text with zeros behind them, so that sixteen bytes can be read from each of its positions.
+  class Tail {
+   public:
+    explicit Tail(std::string_view text) : begin_(text.size() - std::min(text.size(), std::size_t{15})) {
+      std::memcpy(bytes_, text.data() + begin_, text.size() - begin_);
+    }
+    const char* at(std::string_view text, std::size_t position) const {
+      return position < begin_ ? text.data() + position : bytes_ + (position - begin_);
+    }
+
+   private:
+    std::size_t begin_;  ///< sixteen bytes can be read before it
+    char bytes_[32] = {};
+  };
+
+  /// What of sixteen bytes is a word of a size; words too long for a short entry get a size that none has.
+  struct Mask {
+    std::uint64_t low;
+    std::uint64_t high;
+    std::uint64_t size;
+  };
+  static constexpr std::array<Mask, kShortBytes + 2> kMasks = [] {
+    std::array<Mask, kShortBytes + 2> masks{};
+    for (std::size_t size = 0; size <= kShortBytes; ++size) {
+      for (std::size_t byte = 0; byte < size; ++byte) {
+        (byte < 8 ? masks[size].low : masks[size].high) |= std::uint64_t{0xFF} << (byte % 8 * 8);
+      }
+      masks[size].size = std::uint64_t{size} << 56;
+    }
+    masks[kShortBytes + 1].size = ~std::uint64_t{0};
+    return masks;
+  }();
+
+  /// `bytes`: sixteen that can be read.
+  static ShortKey short_key(const char* bytes, std::size_t size) {
+    const Mask& mask = kMasks[std::min(size, kShortBytes + 1)];
+    const std::uint64_t low = load(bytes) & mask.low;
+    const std::uint64_t high = (load(bytes + 8) & mask.high) | mask.size;
+    std::uint64_t hash = low + high * 0xBF58476D1CE4E5B9ULL;
+    hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15ULL;
+    return {low, high, static_cast<std::size_t>(hash >> (64 - kShortBits)) & ~std::size_t{1}};
+  }
+
+  Short* find(const ShortKey& key) const {
+    const auto differs = [&](const Short& entry) { return (entry.low ^ key.low) | (entry.high ^ key.high); };
+    Short* entry = shorts_.entries + key.bucket;
+    entry += differs(*entry) != 0 ? 1 : 0;
+    if (differs(*entry) != 0) return nullptr;
+    if (entry->used == 0) entry->used = 1;
+    return entry;
+  }
+
+  static LongKey long_key(std::string_view word) {
+    LongKey key{};
+    std::memcpy(key.word, word.data(), word.size());
+    key.size = static_cast<std::uint8_t>(word.size());
+    std::uint64_t hash = (key.word[0] + word.size()) * 0x9E3779B97F4A7C15ULL;
+    hash = (hash ^ hash >> 29 ^ key.word[1]) * 0xBF58476D1CE4E5B9ULL;
+    hash = (hash ^ hash >> 32 ^ key.word[2]) * 0x94D049BB133111EBULL;
+    key.bucket = static_cast<std::size_t>(hash >> (64 - kLongBits)) & ~std::size_t{1};
+    return key;
+  }
+
+  Long* find(const LongKey& key) const {
+    for (Long* entry = longs_.entries + key.bucket; entry != longs_.entries + key.bucket + 2; ++entry) {
+      if (entry->size != key.size || std::memcmp(entry->word, key.word, sizeof key.word) != 0) continue;
+      if (entry->used == 0) entry->used = 1;
+      return entry;
+    }
+    return nullptr;
+  }
+
+  /// Appends the pieces of a word that no short entry holds, and keeps them where they fit.
+  template <typename Cut>
+  void add_other(std::string_view word, const ShortKey& short_key, std::uint32_t begin, std::uint32_t index, const Cut& cut,
+                 std::vector<Piece>& out) {
+    LongKey key{};
+    if (word.size() <= kMaxBytes) {
+      key = long_key(word);
+      if (const Long* const entry = find(key)) {
+        std::uint32_t at = begin;
+        for (std::size_t i = 0; i < entry->pieces; ++i) {
+          const std::uint32_t end = begin + entry->ends[i];
+          out.push_back({entry->ids[i], at, end, index});
+          at = end;
+        }
+        return;
+      }
+    }
+    const auto [parts, may_keep] = cut(word);
+    if (parts.size() > out.size()) out.reserve(out.size() + parts.size());
+    for (const auto& part : parts) out.push_back({part.id, begin + part.begin, begin + part.end, index});
+    if (!may_keep || word.size() > kMaxBytes || parts.size() > kMaxPieces) return;
+    if (word.size() <= kShortBytes && parts.size() <= kShortPieces && !parts.empty() && parts.back().end == word.size()) {
+      Short& entry = shorts_.make_room(short_key.bucket);
+      entry.low = short_key.low;
+      entry.high = short_key.high;
+      std::fill_n(entry.ends, kShortPieces - 1, static_cast<std::uint8_t>(word.size()));
+      fill(entry, parts, kShortPieces - 1);
+    } else {
+      Long& entry = longs_.make_room(key.bucket);
+      std::memcpy(entry.word, key.word, sizeof key.word);
+      entry.size = key.size;
+      fill(entry, parts, kMaxPieces);
+    }
+  }
+
+  template <typename Entry, typename Parts>
+  static void fill(Entry& entry, const Parts& parts, std::size_t ends) {
+    entry.pieces = static_cast<std::uint8_t>(parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      entry.ids[i] = parts[i].id;
+      if (i < ends) entry.ends[i] = static_cast<std::uint8_t>(parts[i].end);
+    }
+  }
+
+  static std::uint64_t load(const char* bytes) {
     std::uint64_t value;
-    std::memcpy(&value, p, 8);
+    std::memcpy(&value, bytes, 8);
     return value;
-  }
-  static std::uint64_t load4(const char* p) {
-    std::uint32_t value;
-    std::memcpy(&value, p, 4);
-    return value;
-  }
-  static bool matches(const Entry& entry, const Key& key) {
-    return entry.size == key.size && entry.word[0] == key.word[0] && entry.word[1] == key.word[1] &&
-           entry.word[2] == key.word[2];
   }
 
-  std::unique_ptr<void, Free> memory_;
-  Entry* entries_ = nullptr;
+  Table<Short> shorts_;
+  Table<Long> longs_;
 };
 
 }  // namespace mha::tokenizer
