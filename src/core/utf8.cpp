@@ -82,6 +82,20 @@ std::size_t first_invalid(std::string_view text) {
   return kValid;
 }
 
+bool is_ascii(std::string_view text) {
+  constexpr std::uint64_t kHigh = 0x8080808080808080ULL;
+  const char* const bytes = text.data();
+  std::size_t at = 0;
+  std::uint64_t seen = 0;
+  for (; at + 16 <= text.size(); at += 16) {
+    std::uint64_t words[2];
+    std::memcpy(words, bytes + at, 16);
+    if (((words[0] | words[1]) & kHigh) != 0) return false;
+  }
+  for (; at < text.size(); ++at) seen |= static_cast<unsigned char>(bytes[at]);
+  return (seen & kHigh) == 0;
+}
+
 std::size_t length(std::string_view text) {
   std::size_t count = 0;
   for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;

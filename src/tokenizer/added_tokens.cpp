@@ -41,6 +41,15 @@ void LiteralSearch::build() {
     while (at < literals_.size() && static_cast<unsigned char>(literals_[at].bytes[0]) < byte) ++at;
     bucket_[byte] = at;
   }
+  for (const Literal& literal : literals_) {
+    const auto byte = [&](std::size_t i) -> std::size_t { return static_cast<unsigned char>(literal.bytes[i]); };
+    first_bytes_[byte(0)] = 1;
+    if (literal.bytes.size() > 1) {
+      first_pairs_.set(byte(0) * 256 + byte(1));
+    } else {
+      for (std::size_t second = 0; second < 256; ++second) first_pairs_.set(byte(0) * 256 + second);
+    }
+  }
   only_first_ = -1;
   if (!literals_.empty() && literals_.front().bytes[0] == literals_.back().bytes[0]) {
     only_first_ = static_cast<unsigned char>(literals_.front().bytes[0]);
@@ -77,17 +86,19 @@ std::optional<LiteralSearch::Match> LiteralSearch::match_at(std::string_view tex
 }
 
 std::optional<LiteralSearch::Match> LiteralSearch::find(std::string_view text, std::size_t from) const {
+  if (literals_.empty()) return std::nullopt;
   while (from < text.size()) {
     if (only_first_ >= 0) {
       const void* hit = std::memchr(text.data() + from, only_first_, text.size() - from);
       if (hit == nullptr) return std::nullopt;
       from = static_cast<std::size_t>(static_cast<const char*>(hit) - text.data());
     } else {
-      const auto none = [&](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return bucket_[byte] == bucket_[byte + 1U];
+      const auto byte = [&](std::size_t at) -> std::size_t { return static_cast<unsigned char>(text[at]); };
+      const auto none = [&](std::size_t at) {
+        if (first_bytes_[byte(at)] == 0) return true;
+        return at + 1 < text.size() && !first_pairs_[byte(at) * 256 + byte(at + 1)];
       };
-      while (from < text.size() && none(text[from])) ++from;
+      while (from < text.size() && none(from)) ++from;
       if (from == text.size()) return std::nullopt;
     }
     if (const auto match = match_at(text, from)) return match;

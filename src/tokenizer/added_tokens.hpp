@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,6 +51,8 @@ class LiteralSearch {
 
   std::vector<Literal> literals_;      ///< sorted
   std::uint32_t bucket_[257] = {};     ///< first literal that starts with each byte
+  std::uint8_t first_bytes_[256] = {};  ///< 1: a literal starts with the byte
+  std::bitset<65536> first_pairs_;     ///< first byte · 256 + second; all of a literal of one byte
   int only_first_ = -1;                ///< the byte that all of them start with, when it is one
 };
 

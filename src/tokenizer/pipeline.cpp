@@ -14,12 +14,6 @@ namespace mha {
 namespace tokenizer {
 namespace {
 
-struct Token {
-  std::int32_t id;
-  Span offsets;
-  std::int32_t word;
-};
-
 // Words that the model gets at once: what it makes of them stays in the cache.
 constexpr std::size_t kWordsAtOnce = 4096;
 
@@ -28,9 +22,9 @@ constexpr std::size_t kLongText = std::size_t{1} << 20;
 
 // Room for the many tokens of a long text without twice the memory for them all.
 template <typename T>
-void grow(std::vector<T>& values, std::size_t size) {
+void reserve_more(std::vector<T>& values, std::size_t more) {
+  const std::size_t size = values.size() + more;
   if (size > values.capacity()) values.reserve(std::max(size, values.capacity() + values.capacity() / 4));
-  values.resize(size);
 }
 
 // So many margins, or more: the token's text tells.
@@ -45,7 +39,7 @@ struct Margins {
 /// The tokens of one text, before truncation and template.
 struct Sequence {
   std::string_view text;
-  std::vector<Token> tokens;
+  std::vector<Piece> tokens;  ///< ranges of the text, numbers of its words
   /// For trimming: the text of an added token is what it matched, spaces included.
   std::vector<std::pair<std::uint32_t, Margins>> matched;  ///< by index of the token, ascending
 };
@@ -63,7 +57,6 @@ struct TokenizerScratch::Impl {
   tokenizer::PreTokenizedText part;
   std::vector<tokenizer::AddedTokens::Part> raw_parts;
   std::vector<tokenizer::AddedTokens::Part> normalized_parts;
-  std::vector<tokenizer::Piece> pieces;
   tokenizer::Sequence sequences[2];
   std::shared_ptr<const tokenizer::Model> model;  // whose memory `model_scratch` is
   std::unique_ptr<tokenizer::ModelScratch> model_scratch;
@@ -225,7 +218,12 @@ class Pipeline final : public Tokenizer {
       memory.model = parts_.model;
       memory.model_scratch = parts_.model->make_scratch();
     }
-    encode_with(memory, text, pair, options, out);
+    try {
+      encode_with(memory, text, pair, options, out);
+    } catch (...) {
+      out.clear();
+      throw;
+    }
     if (text.size() + pair.value_or("").size() > kLongText) scratch = TokenizerScratch();
   }
 
@@ -308,7 +306,7 @@ class Pipeline final : public Tokenizer {
 
   void encode_with(TokenizerScratch::Impl& memory, std::string_view text, std::optional<std::string_view> pair,
                    const EncodeOptions& options, Encoding& out) const {
-    out.clear();
+    out.overflowing.clear();
     Sequence(&sequences)[2] = memory.sequences;
     tokenize(text, options.plain_specials, memory, sequences[0]);
     if (pair) tokenize(*pair, options.plain_specials, memory, sequences[1]);
@@ -339,14 +337,15 @@ class Pipeline final : public Tokenizer {
     if (text.size() >= std::numeric_limits<std::uint32_t>::max() / 4) {
       throw_input("tokenizer: text: expected less than 1 GiB, got " + std::to_string(text.size()) + " bytes");
     }
-    if (const std::size_t bad = utf8::first_invalid(text); bad != utf8::kValid) {
+    const bool ascii = utf8::is_ascii(text);
+    if (const std::size_t bad = ascii ? utf8::kValid : utf8::first_invalid(text); bad != utf8::kValid) {
       throw_input("tokenizer: text: expected valid utf-8, got an invalid byte at " + std::to_string(bad));
     }
     out.text = text;
     out.tokens.clear();
     out.matched.clear();
     if (text.empty()) return;
-    std::int32_t word = 0;
+    std::uint32_t word = 0;
     memory.raw_parts.clear();
     added_.split(text, AddedTokens::Pass::raw, plain_specials, memory.raw_parts);
     for (const auto& part : memory.raw_parts) {
@@ -359,7 +358,7 @@ class Pipeline final : public Tokenizer {
       if (parts_.normalizer) parts_.normalizer->normalize(whole.text);
       if (whole.text.empty()) continue;
       if (!added_.any(AddedTokens::Pass::normalized)) {
-        tokenize_words(whole, memory, word, out);
+        tokenize_words(whole, ascii, memory, word, out);
         continue;
       }
       const std::string_view normalized = whole.text.text();
@@ -370,21 +369,22 @@ class Pipeline final : public Tokenizer {
           add_match(inner.id, normalized.substr(inner.begin, inner.end - inner.begin),
                     whole.text.origin(inner.begin, inner.end), word++, out);
         } else if (memory.normalized_parts.size() == 1) {
-          tokenize_words(whole, memory, word, out);
+          tokenize_words(whole, ascii, memory, word, out);
         } else {
           whole.text.slice(inner.begin, inner.end, memory.part.text);
-          tokenize_words(memory.part, memory, word, out);
+          tokenize_words(memory.part, ascii, memory, word, out);
         }
       }
     }
   }
 
-  void add_match(std::int32_t id, std::string_view matched, Span offsets, std::int32_t word, Sequence& out) const {
+  void add_match(std::int32_t id, std::string_view matched, Span offsets, std::uint32_t word, Sequence& out) const {
     if (!margins_.empty()) out.matched.emplace_back(static_cast<std::uint32_t>(out.tokens.size()), margins_of(matched));
-    out.tokens.push_back({id, offsets, word});
+    out.tokens.push_back({id, offsets.begin, offsets.end, word});
   }
 
-  void tokenize_words(PreTokenizedText& text, TokenizerScratch::Impl& memory, std::int32_t& word, Sequence& out) const {
+  void tokenize_words(PreTokenizedText& text, bool ascii, TokenizerScratch::Impl& memory, std::uint32_t& word,
+                      Sequence& out) const {
     const std::string_view bytes = text.text.text();
     text.words.assign(1, {0, static_cast<std::uint32_t>(bytes.size())});
     if (parts_.pre_tokenizer) parts_.pre_tokenizer->pre_tokenize(text);
@@ -392,34 +392,37 @@ class Pipeline final : public Tokenizer {
     release_large(text.matches);
     const std::string_view normalized = text.text.text();
     const std::span<const Span> words = text.words;
+    // Where every byte is a character of the original at its own place, ranges are right as the model gives them.
+    const bool same = ascii && text.text.one_to_one() && text.text.base() == 0;
     for (std::size_t first = 0; first < words.size(); first += kWordsAtOnce) {
       const std::span<const Span> some = words.subspan(first, std::min(kWordsAtOnce, words.size() - first));
-      memory.pieces.clear();
-      parts_.model->tokenize(normalized, some, *memory.model_scratch, memory.pieces);
       const std::size_t old = out.tokens.size();
-      grow(out.tokens, old + memory.pieces.size());
-      Token* token = out.tokens.data() + old;
-      if (!margins_.empty()) note_surfaces(normalized, memory.pieces, out);
-      for (const Piece& piece : memory.pieces) {
-        *token++ = {piece.id, text.text.origin(piece.begin, piece.end), word + static_cast<std::int32_t>(piece.word)};
+      reserve_more(out.tokens, some.size());
+      parts_.model->tokenize(normalized, some, *memory.model_scratch, out.tokens);
+      if (!margins_.empty()) note_surfaces(normalized, old, out);
+      if (!same || word != 0) {
+        for (Piece& token : std::span(out.tokens).subspan(old)) {
+          const Span origin = text.text.origin(token.begin, token.end);
+          token = {token.id, origin.begin, origin.end, token.word + word};
+        }
       }
-      word += static_cast<std::int32_t>(some.size());
+      word += static_cast<std::uint32_t>(some.size());
     }
-    release_large(memory.pieces);
     release_large(text.words);
   }
 
   // Unigram's unknown tokens have the text that they stand for, not the unknown piece's (trap 16).
-  void note_surfaces(std::string_view bytes, const std::vector<Piece>& pieces, Sequence& out) const {
+  void note_surfaces(std::string_view bytes, std::size_t first, Sequence& out) const {
     if (parts_.model->type() != "Unigram") return;
-    const std::size_t first = out.tokens.size() - pieces.size();
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (pieces[i].id != parts_.model->unk_id()) continue;
-      const std::string_view surface = bytes.substr(pieces[i].begin, pieces[i].end - pieces[i].begin);
-      out.matched.emplace_back(static_cast<std::uint32_t>(first + i), margins_of(surface));
+    for (std::size_t i = first; i < out.tokens.size(); ++i) {
+      const Piece& piece = out.tokens[i];
+      if (piece.id != parts_.model->unk_id()) continue;
+      const std::string_view surface = bytes.substr(piece.begin, piece.end - piece.begin);
+      out.matched.emplace_back(static_cast<std::uint32_t>(i), margins_of(surface));
     }
   }
 
+  // What an encoding held before stays until it is written over: clearing first would write every array twice.
   static void resize(Encoding& out, std::size_t size) {
     out.input_ids.resize(size);
     out.token_type_ids.resize(size);
@@ -450,14 +453,14 @@ class Pipeline final : public Tokenizer {
       const std::size_t size = window.end - window.begin;
       if (size == 0) return;
       const Sequence& sequence = sequences[slot.sequence];
-      const Token* token = sequence.tokens.data() + window.begin;
+      const Piece* token = sequence.tokens.data() + window.begin;
       std::int32_t* const ids = out.input_ids.data() + at;
       Span* const offsets = out.offsets.data() + at;
       std::int32_t* const words = out.word_ids.data() + at;
       for (std::size_t i = 0; i < size; ++i) {
         ids[i] = token[i].id;
-        offsets[i] = token[i].offsets;
-        words[i] = token[i].word;
+        offsets[i] = {token[i].begin, token[i].end};
+        words[i] = static_cast<std::int32_t>(token[i].word);
       }
       const auto from = static_cast<std::ptrdiff_t>(at);
       std::fill_n(out.token_type_ids.begin() + from, size, type_id);

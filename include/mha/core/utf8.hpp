@@ -13,6 +13,9 @@ constexpr std::size_t kValid = static_cast<std::size_t>(-1);
 /// above U+10FFFF are malformed), or kValid.
 std::size_t first_invalid(std::string_view text);
 
+/// Whether no byte is above 0x7F.
+bool is_ascii(std::string_view text);
+
 /// Number of code points of valid UTF-8.
 std::size_t length(std::string_view text);
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -20,9 +22,10 @@ namespace mha::tokenizer {
 static_assert(std::endian::native == std::endian::little, "keys are put together from their lowest byte on");
 
 /// Bounded memory of how short words were cut, for one thread and one model: the same word need not be worked out again.
-/// Nearly all words are short and of few pieces: they fill half a cache line, two of them a line, which is all that a
-/// look-up touches. The others lie in a smaller table of whole lines. Two entries a bucket; one that was not asked for
-/// since the last change of the bucket is given up first. Words that do not fit an entry are not kept.
+/// Nearly all words are short and of few pieces: they fill half a cache line, and most look-ups touch no more than the line
+/// of the pair of entries that a word falls on. The others lie in a smaller table of whole lines. A pair that is full
+/// borrows from its neighbour; of four that are taken one that nobody asked for again is given up first. Words that do not
+/// fit an entry are not kept.
 class WordCache {
  public:
   static constexpr std::size_t kShortBytes = 15;
@@ -38,7 +41,7 @@ class WordCache {
   template <typename Cut>
   void tokenize(std::string_view text, std::span<const Span> words, const Cut& cut, std::vector<Piece>& out) {
     const Tail tail(text);
-    // The keys of some words are worked out before the first is looked for: the memory of their buckets is here in time.
+    // The keys of some words are worked out before the first is looked for: the memory of their entries is here in time.
     constexpr std::size_t kAtOnce = 32;
     ShortKey keys[kAtOnce];
     Piece found[kAtOnce * kShortPieces];
@@ -47,7 +50,7 @@ class WordCache {
       for (std::size_t i = 0; i < count; ++i) {
         const Span word = words[first + i];
         keys[i] = short_key(tail.at(text, word.begin), word.end - word.begin);
-        __builtin_prefetch(shorts_.entries + keys[i].bucket);
+        __builtin_prefetch(shorts_.entries + keys[i].pair);
       }
       Piece* next = found;
       for (std::size_t i = 0; i < count; ++i) {
@@ -70,7 +73,7 @@ class WordCache {
   }
 
  private:
-  static constexpr unsigned kShortBits = 17;  // entries: 4 MB
+  static constexpr unsigned kShortBits = 16;  // entries: 2 MB
   static constexpr unsigned kLongBits = 13;   // 512 kB
 
   /// A word, padded with zeros, its size in the last byte (0: the entry is free), and its pieces, which cover it.
@@ -101,38 +104,55 @@ class WordCache {
   struct ShortKey {
     std::uint64_t low;
     std::uint64_t high;
-    std::size_t bucket;
+    std::size_t pair;  ///< the even one of two entries
   };
   struct LongKey {
     std::uint64_t word[3];
-    std::size_t bucket;
+    std::size_t pair;  ///< the even one of two entries
     std::uint8_t size;
   };
 
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
-  /// The memory is zero because the system gives it so: a page costs nothing until a word falls on it.
+  /// Entries, in pairs. The memory is zero because the system gives it so: a page costs nothing until a word falls on it.
+  /// Where it can be one huge page, it is: words fall all over it.
   template <typename Entry>
   struct Table {
-    explicit Table(unsigned bits) : memory(std::calloc((std::size_t{1} << bits) + 2, sizeof(Entry))) {
+    explicit Table(unsigned bits) {
+      const std::size_t bytes = sizeof(Entry) << bits;
+      const std::size_t alignment = bytes < kHugePage ? 2 * sizeof(Entry) : kHugePage;
+      memory.reset(std::calloc(1, bytes + alignment));
       if (memory == nullptr) throw std::bad_alloc();
       void* begin = memory.get();
-      std::size_t room = ((std::size_t{1} << bits) + 2) * sizeof(Entry);
-      entries = static_cast<Entry*>(std::align(64, sizeof(Entry) << bits, begin, room));
+      std::size_t room = bytes + alignment;
+      entries = static_cast<Entry*>(std::align(alignment, bytes, begin, room));
+      if (alignment == kHugePage) ::madvise(entries, bytes, MADV_HUGEPAGE);  // a wish
     }
-    /// The entry of a bucket to fill in.
-    Entry& make_room(std::size_t bucket) {
-      Entry& first = entries[bucket];
-      Entry& second = entries[bucket + 1];
-      const bool keep_first = !first.is_free() && (first.used != 0 || second.is_free());
-      Entry& chosen = keep_first ? second : first;
-      if (keep_first && second.used != 0) first.used = 0;
-      chosen.used = 0;
-      return chosen;
+    /// Where a word of this pair may lie, by preference.
+    std::array<Entry*, 4> places(std::size_t pair) const {
+      Entry* const own = entries + pair;
+      Entry* const other = entries + (pair ^ 2);
+      return {own, own + 1, other, other + 1};
     }
+    /// An entry to fill in for a word of this pair.
+    Entry& make_room(std::size_t pair) {
+      const std::array<Entry*, 4> all = places(pair);
+      auto chosen = std::find_if(all.begin(), all.end(), [](const Entry* entry) { return entry->is_free(); });
+      if (chosen == all.end()) {
+        chosen = std::find_if(all.begin(), all.end(), [](const Entry* entry) { return entry->used == 0; });
+      }
+      if (chosen == all.end()) {
+        for (Entry* const entry : all) entry->used = 0;
+        --chosen;
+      }
+      (*chosen)->used = 0;
+      return **chosen;
+    }
+
+    static constexpr std::size_t kHugePage = std::size_t{1} << 21;
     std::unique_ptr<void, Free> memory;
-    Entry* entries;
+    Entry* entries = nullptr;
   };
 
   /// The last bytes of a text with zeros behind them, so that sixteen bytes can be read from each of its positions.
@@ -179,10 +199,14 @@ class WordCache {
   }
 
   Short* find(const ShortKey& key) const {
-    const auto differs = [&](const Short& entry) { return (entry.low ^ key.low) | (entry.high ^ key.high); };
-    Short* entry = shorts_.entries + key.bucket;
-    entry += differs(*entry) != 0 ? 1 : 0;
-    if (differs(*entry) != 0) return nullptr;
+    const auto differs = [&](const Short& entry) { return ((entry.low ^ key.low) | (entry.high ^ key.high)) != 0; };
+    // Which one of a pair it is decides no branch.
+    const auto one_of = [&](Short* pair) { return pair + (differs(*pair) ? 1 : 0); };
+    Short* entry = one_of(shorts_.entries + key.pair);
+    if (differs(*entry)) {
+      entry = one_of(shorts_.entries + (key.pair ^ 2));
+      if (differs(*entry)) return nullptr;
+    }
     if (entry->used == 0) entry->used = 1;
     return entry;
   }
@@ -194,12 +218,12 @@ class WordCache {
     std::uint64_t hash = (key.word[0] + word.size()) * 0x9E3779B97F4A7C15ULL;
     hash = (hash ^ hash >> 29 ^ key.word[1]) * 0xBF58476D1CE4E5B9ULL;
     hash = (hash ^ hash >> 32 ^ key.word[2]) * 0x94D049BB133111EBULL;
-    key.bucket = static_cast<std::size_t>(hash >> (64 - kLongBits)) & ~std::size_t{1};
+    key.pair = static_cast<std::size_t>(hash >> (64 - kLongBits)) & ~std::size_t{1};
     return key;
   }
 
   Long* find(const LongKey& key) const {
-    for (Long* entry = longs_.entries + key.bucket; entry != longs_.entries + key.bucket + 2; ++entry) {
+    for (Long* const entry : longs_.places(key.pair)) {
       if (entry->size != key.size || std::memcmp(entry->word, key.word, sizeof key.word) != 0) continue;
       if (entry->used == 0) entry->used = 1;
       return entry;
@@ -229,13 +253,13 @@ class WordCache {
     for (const auto& part : parts) out.push_back({part.id, begin + part.begin, begin + part.end, index});
     if (!may_keep || word.size() > kMaxBytes || parts.size() > kMaxPieces) return;
     if (word.size() <= kShortBytes && parts.size() <= kShortPieces && !parts.empty() && parts.back().end == word.size()) {
-      Short& entry = shorts_.make_room(short_key.bucket);
+      Short& entry = shorts_.make_room(short_key.pair);
       entry.low = short_key.low;
       entry.high = short_key.high;
       std::fill_n(entry.ends, kShortPieces - 1, static_cast<std::uint8_t>(word.size()));
       fill(entry, parts, kShortPieces - 1);
     } else {
-      Long& entry = longs_.make_room(key.bucket);
+      Long& entry = longs_.make_room(key.pair);
       std::memcpy(entry.word, key.word, sizeof key.word);
       entry.size = key.size;
       fill(entry, parts, kMaxPieces);
