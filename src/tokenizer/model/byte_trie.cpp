@@ -11,18 +11,28 @@ namespace {
 
 constexpr std::uint32_t kFree = 0xFFFFFFFF;
 
+template <typename Word>
+std::uint64_t load(const char* bytes) {
+  Word word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
 /// Bytes [begin, begin + 8) of a key as a number that sorts like them; zeros behind its end.
 std::uint64_t eight_bytes(std::string_view key, std::size_t begin) {
-  if (begin + 8 <= key.size()) {
-    std::uint64_t bytes = 0;
-    std::memcpy(&bytes, key.data() + begin, 8);
-    return __builtin_bswap64(bytes);
-  }
+  static_assert(std::endian::native == std::endian::little, "the first byte of a word is its lowest");
+  if (begin >= key.size()) return 0;
+  const char* const bytes = key.data() + begin;
+  const std::size_t size = key.size() - begin;
   std::uint64_t value = 0;
-  for (std::size_t i = begin; i < begin + 8; ++i) {
-    value = value << 8 | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0U);
+  if (size >= 8) {
+    value = load<std::uint64_t>(bytes);
+  } else if (size >= 4) {
+    value = load<std::uint32_t>(bytes) | load<std::uint32_t>(bytes + size - 4) << (8 * (size - 4));
+  } else {
+    for (const std::size_t i : {std::size_t{0}, size / 2, size - 1}) value |= load<std::uint8_t>(bytes + i) << (8 * i);
   }
-  return value;
+  return __builtin_bswap64(value);
 }
 
 }  // namespace
@@ -43,56 +53,72 @@ struct ByteTrie::Builder {
     std::uint32_t depth;
     bool sorted;
   };
-  using Bits = std::array<std::uint64_t, 4>;  ///< free places of a block
+  struct Block {
+    std::array<std::uint64_t, 4> free{~0ULL, ~0ULL, ~0ULL, ~0ULL};  ///< a bit a place
+    std::uint32_t room = 256;                                         ///< free places
+  };
   static constexpr std::size_t kOpen = 4;
-  static constexpr std::uint32_t kFew = 24;  ///< keys that are sorted at once
+  static constexpr std::uint32_t kFew = 64;  ///< keys that are sorted at once
 
   ByteTrie& trie;
   std::span<const std::string_view> texts;
   LargeVector<Key> keys;
-  std::vector<Bits> free;
+  std::vector<Block> blocks;
   std::vector<std::uint32_t> open;  ///< blocks that are still tried, the newest last
+  // Of the work at hand: the bytes that its keys go on with, ascending, and where the keys of each begin.
+  std::array<unsigned char, 256> labels;
+  std::array<std::uint32_t, 257> begins;
 
   void add_block() {
     trie.nodes_.resize(trie.nodes_.size() + 256, Node{0, kFree, kNone});
-    open.push_back(static_cast<std::uint32_t>(free.size()));
-    free.push_back({~0ULL, ~0ULL, ~0ULL, ~0ULL});
+    open.push_back(static_cast<std::uint32_t>(blocks.size()));
+    blocks.emplace_back();
     if (open.size() > kOpen) open.erase(open.begin());
   }
 
-  static bool is_free(const Bits& bits, unsigned place) { return (bits[place >> 6] >> (place & 63) & 1) != 0; }
+  static bool is_free(const Block& block, unsigned place) {
+    return (block.free[place >> 6] >> (place & 63) & 1) != 0;
+  }
+
+  /// Whether `count` labels have a fair chance to fit into the free places of a block, if these lie at random.
+  static bool may_fit(const Block& block, std::size_t count) {
+    constexpr std::array<std::uint32_t, 8> kLeast = {1, 1, 16, 40, 64, 84, 102, 116};  // least^count = 256^(count - 1)
+    return block.room >= kLeast[std::min(count, kLeast.size() - 1)];
+  }
 
   /// A base in the block for which all labels fall on free places, or 256.
-  static unsigned fit(const Bits& bits, const unsigned char* labels, std::size_t count) {
+  unsigned fit(const Block& block, std::size_t count) const {
     for (unsigned word = 0; word < 4; ++word) {
-      for (std::uint64_t rest = bits[word]; rest != 0; rest &= rest - 1) {
+      for (std::uint64_t rest = block.free[word]; rest != 0; rest &= rest - 1) {
         const unsigned base = (word * 64 + static_cast<unsigned>(std::countr_zero(rest))) ^ labels[0];
         bool all = true;
-        for (std::size_t i = 1; i < count && all; ++i) all = is_free(bits, base ^ labels[i]);
+        for (std::size_t i = 1; i < count && all; ++i) all = is_free(block, base ^ labels[i]);
         if (all) return base;
       }
     }
     return 256;
   }
 
-  std::uint32_t place(const unsigned char* labels, std::size_t count) {
+  std::uint32_t place(std::size_t count) {
     // One child fits anywhere: it fills the oldest block. Several look for room in the newest first.
     for (std::size_t i = 0; i < open.size(); ++i) {
       const std::uint32_t block = open[count == 1 ? i : open.size() - 1 - i];
-      if (const unsigned base = fit(free[block], labels, count); base < 256) return take(block, base, labels, count);
+      if (!may_fit(blocks[block], count)) continue;
+      if (const unsigned base = fit(blocks[block], count); base < 256) return take(block, base, count);
     }
     add_block();
     const std::uint32_t block = open.back();
-    return take(block, fit(free[block], labels, count), labels, count);
+    return take(block, fit(blocks[block], count), count);
   }
 
-  std::uint32_t take(std::uint32_t block, unsigned base, const unsigned char* labels, std::size_t count) {
-    Bits& bits = free[block];
+  std::uint32_t take(std::uint32_t block, unsigned base, std::size_t count) {
+    Block& taken = blocks[block];
     for (std::size_t i = 0; i < count; ++i) {
       const unsigned at = base ^ labels[i];
-      bits[at >> 6] &= ~(1ULL << (at & 63));
+      taken.free[at >> 6] &= ~(1ULL << (at & 63));
     }
-    if ((bits[0] | bits[1] | bits[2] | bits[3]) == 0) std::erase(open, block);
+    taken.room -= static_cast<std::uint32_t>(count);
+    if (taken.room == 0) std::erase(open, block);
     return block << 8 | base;
   }
 
@@ -110,7 +136,12 @@ struct ByteTrie::Builder {
     if (key.size == depth) return;
     node.base = kTail | static_cast<std::uint32_t>(trie.tails_.size());
     trie.tails_.push_back({static_cast<std::uint32_t>(trie.tail_bytes_.size()), key.size - depth});
-    for (std::uint32_t i = depth; i < key.size; ++i) trie.tail_bytes_ += static_cast<char>(label(key, i));
+    if (key.size <= 16) {
+      const std::uint64_t bytes[2] = {__builtin_bswap64(key.first), __builtin_bswap64(key.second)};
+      trie.tail_bytes_.append(reinterpret_cast<const char*>(bytes) + depth, key.size - depth);
+    } else {
+      trie.tail_bytes_.append(text_of(key).substr(depth));
+    }
   }
 
   void sort(std::uint32_t begin, std::uint32_t end) {
@@ -121,40 +152,61 @@ struct ByteTrie::Builder {
     });
   }
 
-  /// Brings keys of more than `depth` bytes into the order of that byte: American flag sort, in place.
-  void sort_by_byte(std::uint32_t begin, std::uint32_t end, std::uint32_t depth) {
+  /// Brings the keys of `work`, of more bytes than its depth, into the order of the next one: American flag sort, in
+  /// place. Returns the number of labels.
+  std::size_t split_by_byte(const Work& work) {
     std::array<std::uint32_t, 256> next{};
-    for (std::uint32_t i = begin; i < end; ++i) ++next[label(keys[i], depth)];
+    for (std::uint32_t i = work.begin; i < work.end; ++i) ++next[label(keys[i], work.depth)];
     std::array<std::uint32_t, 256> ends;
-    std::uint32_t sum = begin;
+    std::uint32_t sum = work.begin;
+    std::size_t count = 0;
     for (std::size_t byte = 0; byte < 256; ++byte) {
+      if (next[byte] > 0) {
+        labels[count] = static_cast<unsigned char>(byte);
+        begins[count++] = sum;
+      }
       sum += std::exchange(next[byte], sum);
       ends[byte] = sum;
     }
+    begins[count] = work.end;
+    if (count == 1) return count;
     for (std::size_t byte = 0; byte < 256; ++byte) {
       while (next[byte] < ends[byte]) {
         Key key = keys[next[byte]];
-        for (std::size_t here = label(key, depth); here != byte; here = label(key, depth)) {
+        for (std::size_t here = label(key, work.depth); here != byte; here = label(key, work.depth)) {
           std::swap(key, keys[next[here]++]);
         }
         keys[next[byte]++] = key;
       }
     }
+    return count;
   }
 
-  /// Sorts the keys of `work` as far as its node needs; a key that ends there comes first.
-  void sort_for(Work& work) {
-    if (work.sorted) return;
-    if (work.end - work.begin <= kFew) {
-      sort(work.begin, work.end);
-      work.sorted = true;
-      return;
+  /// Sorts the keys of `work` as far as its node needs, takes the one that ends there, and finds the labels of the others.
+  std::size_t split(Work& work) {
+    const bool many = !work.sorted && work.end - work.begin > kFew;
+    if (!many && !work.sorted) sort(work.begin, work.end);
+    work.sorted = !many;
+    if (many) {
+      const auto begin = keys.begin() + static_cast<std::ptrdiff_t>(work.begin);
+      const auto end = keys.begin() + static_cast<std::ptrdiff_t>(work.end);
+      const auto whole = std::find_if(begin, end, [&](const Key& key) { return key.size == work.depth; });
+      if (whole != end) std::swap(*begin, *whole);
     }
-    std::uint32_t longer = work.begin;
+    if (keys[work.begin].size == work.depth) trie.nodes_[work.node].value = keys[work.begin++].number;
+    if (many) return split_by_byte(work);
+    if (work.begin == work.end) return 0;
+    const unsigned char last = label(keys[work.end - 1], work.depth);
+    std::size_t count = 0;
     for (std::uint32_t i = work.begin; i < work.end; ++i) {
-      if (keys[i].size == work.depth) std::swap(keys[i], keys[longer++]);
+      const unsigned char byte = label(keys[i], work.depth);
+      if (count > 0 && labels[count - 1] == byte) continue;
+      labels[count] = byte;
+      begins[count++] = i;
+      if (byte == last) break;  // as they are sorted, all others have it too
     }
-    sort_by_byte(longer, work.end, work.depth);
+    begins[count] = work.end;
+    return count;
   }
 
   void run() {
@@ -168,30 +220,16 @@ struct ByteTrie::Builder {
     trie.nodes_.reserve(keys.size() * 3 + 1024);
     trie.tails_.reserve(keys.size());
     add_block();
-    free[0][0] &= ~1ULL;  // the root
+    blocks[0].free[0] &= ~1ULL;  // the root
+    --blocks[0].room;
     std::vector<Work> work{{0, 0, static_cast<std::uint32_t>(keys.size()), 0, false}};
-    std::array<unsigned char, 256> labels;
-    std::array<std::uint32_t, 257> begins;
     while (!work.empty()) {
       Work w = work.back();
       work.pop_back();
       if (w.begin == w.end) continue;
-      sort_for(w);
-      const Key& first = keys[w.begin];
-      if (first.size == w.depth) {
-        trie.nodes_[w.node].value = first.number;
-        if (++w.begin == w.end) continue;
-      }
-      std::size_t count = 0;
-      for (std::uint32_t i = w.begin; i < w.end; ++i) {
-        const unsigned char byte = label(keys[i], w.depth);
-        if (count == 0 || labels[count - 1] != byte) {
-          labels[count] = byte;
-          begins[count++] = i;
-        }
-      }
-      begins[count] = w.end;
-      const std::uint32_t base = place(labels.data(), count);
+      const std::size_t count = split(w);
+      if (count == 0) continue;
+      const std::uint32_t base = place(count);
       trie.nodes_[w.node].base = base;
       for (std::size_t i = 0; i < count; ++i) {
         Node& child = trie.nodes_[base ^ labels[i]];
@@ -206,7 +244,7 @@ struct ByteTrie::Builder {
   }
 };
 
-ByteTrie::ByteTrie(std::span<const std::string_view> keys) { Builder{*this, keys, {}, {}, {}}.run(); }
+ByteTrie::ByteTrie(std::span<const std::string_view> keys) { Builder{*this, keys, {}, {}, {}, {}, {}}.run(); }
 
 std::int32_t ByteTrie::find(std::string_view key) const {
   std::int32_t found = kNone;
