@@ -1,20 +1,49 @@
 #!/usr/bin/env python3
-"""Speed of the tokenizers beside tokie 0.1.4, one thread each, in alternating passes of the same minute.
+"""Speed of the tokenizers beside tokie 0.1.4 and the reference (tokenizers 0.22.2), one thread each, in alternating passes of
+the same minutes.
 
-  pip install --no-deps tokie==0.1.4        (needs numpy)
+  pip install --no-deps --target TOKIE tokie==0.1.4        (needs numpy)
+  pip install --no-deps --target REFERENCE tokenizers==0.22.2
   ninja -C build mha_tokenizer_speed
-  scripts/tokenizer_speed.py --mha build/tests/bench/mha_tokenizer_speed --text sentences.txt FOLDER…
+  scripts/tokenizer_speed.py --mha build/tests/bench/mha_tokenizer_speed --text sentences.txt \\
+    --tokie TOKIE --reference REFERENCE FOLDER…
 
-FOLDER holds a tokenizer.json; TEXT is plain or .gz, of which the first --megabytes count. Ours makes ids, offsets, type ids,
-masks and word numbers of each line; tokie makes ids only (encode_batch_flat), which is its fastest way. "cold" is the first
-pass of a fresh tokenizer, "warm" a further pass of the same one. MB/s of CPU time; the ratio is ours / tokie, from each pair
-of passes: median [least–greatest]. Equal ids are checked by their CRC.
+FOLDER holds a tokenizer.json; TEXT is plain or .gz, of which the first --megabytes count. Without --tokie and --reference
+the packages are those of this Python; one that cannot be loaded is left out. Ours makes ids, offsets, type ids, masks and
+word numbers of each line; the reference makes all that it makes (encode_batch), tokie ids only (encode_batch_flat), which
+is its fastest way. "cold" is the first pass of a fresh tokenizer, "warm" a further pass of the same one. MB/s of CPU time,
+best pass; a ratio is ours / theirs from each round of passes: median [least–greatest]. Equal ids are checked by their CRC.
 """
 import argparse, gzip, json, os, shutil, statistics, subprocess, sys, tempfile, time
 
+PEERS = ("tokie", "reference")
 
-def tokie_worker(folder, text, megabytes):
-    import tokie, zlib
+
+def load(peer, folder):
+    if peer == "tokie":
+        import tokie
+        return tokie.Tokenizer.from_json(f"{folder}/tokenizer.json")
+    import tokenizers
+    return tokenizers.Tokenizer.from_file(f"{folder}/tokenizer.json")
+
+
+def encode(peer, tokenizer, lines):
+    """CPU seconds, and the ids as bytes, which are put together while the clock stands still."""
+    start = time.process_time()
+    if peer == "tokie":
+        ids, _ = tokenizer.encode_batch_flat(lines)
+        return time.process_time() - start, ids.astype("<u4").tobytes()
+    encodings = tokenizer.encode_batch(lines)
+    seconds = time.process_time() - start
+    import array
+    ids = array.array("I")
+    for encoding in encodings:
+        ids.extend(encoding.ids)
+    return seconds, ids.tobytes()
+
+
+def worker(peer, folder, text, megabytes):
+    import zlib
     data = open(text, "rb").read()
     if len(data) > megabytes * 1_000_000:
         data = data[:data.rindex(b"\n", 0, megabytes * 1_000_000) + 1]
@@ -27,29 +56,30 @@ def tokie_worker(folder, text, megabytes):
             best = 1e9
             for _ in range(5):
                 start = time.process_time()
-                tokie.Tokenizer.from_json(f"{folder}/tokenizer.json")
+                load(peer, folder)
                 best = min(best, time.process_time() - start)
             print(json.dumps({"load": best}), flush=True)
             continue
         if command == "cold" or tokenizer is None:
-            tokenizer = tokie.Tokenizer.from_json(f"{folder}/tokenizer.json")
+            tokenizer = load(peer, folder)
             tokenizer.no_truncation(), tokenizer.no_padding()
-        cpu, wall, crc, tokens = 0.0, 0.0, 0, 0
+        cpu, crc, tokens = 0.0, 0, 0
         for i in range(0, len(lines), 8192):
-            part, c, w = lines[i:i + 8192], time.process_time(), time.perf_counter()
-            ids, _ = tokenizer.encode_batch_flat(part)
-            cpu, wall = cpu + time.process_time() - c, wall + time.perf_counter() - w
-            crc, tokens = zlib.crc32(ids.tobytes(), crc), tokens + len(ids)
-        print(json.dumps({"cpu": cpu, "wall": wall, "bytes": len(data), "tokens": tokens, "crc": crc}), flush=True)
+            seconds, ids = encode(peer, tokenizer, lines[i:i + 8192])
+            cpu, crc, tokens = cpu + seconds, zlib.crc32(ids, crc), tokens + len(ids) // 4
+        print(json.dumps({"cpu": cpu, "bytes": len(data), "tokens": tokens, "crc": crc}), flush=True)
 
 
 class Side:
-    def __init__(self, command):
+    def __init__(self, command, packages=None):
         env = dict(os.environ, RAYON_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
+        if packages:
+            env["PYTHONPATH"] = packages
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.runs, self.last, self.load = {"cold": [], "warm": []}, None, self.ask("load")
 
     def ask(self, command):
-        """What it answers; None when it is gone (tokie refuses some tokenizers)."""
+        """What it answers; None when it is gone (a package that is not there, a tokenizer that tokie refuses)."""
         try:
             self.process.stdin.write(command + "\n")
             self.process.stdin.flush()
@@ -57,6 +87,11 @@ class Side:
         except BrokenPipeError:
             return None
         return json.loads(line) if line else None
+
+    def encode(self, kind):
+        self.last = self.ask(kind)
+        if self.last:
+            self.runs[kind].append(self.last["bytes"] / 1e6 / self.last["cpu"])
 
     def close(self):
         try:
@@ -66,42 +101,54 @@ class Side:
         self.process.wait()
 
 
-def spread(values, digits=2):
-    return f"{statistics.median(values):.{digits}f} [{min(values):.{digits}f}–{max(values):.{digits}f}]"
+def spread(ours, theirs):
+    if not theirs:
+        return "–"
+    ratios = [x / y for x, y in zip(ours, theirs)]
+    digits = 1 if statistics.median(ratios) >= 10 else 2
+    return f"{statistics.median(ratios):.{digits}f} [{min(ratios):.{digits}f}–{max(ratios):.{digits}f}]"
+
+
+def ids_of(ours, theirs):
+    if not theirs.last:
+        return "–"
+    return "equal" if ours.last["crc"] == theirs.last["crc"] else f"differ ({theirs.last['tokens']} tokens)"
 
 
 def main():
     if len(sys.argv) > 1 and sys.argv[1] == "worker":
-        return tokie_worker(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        return worker(*sys.argv[2:5], int(sys.argv[5]))
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("folders", nargs="+", metavar="FOLDER")
     p.add_argument("--mha", required=True, help="mha_tokenizer_speed")
     p.add_argument("--text", required=True), p.add_argument("--megabytes", type=int, default=10), p.add_argument("--pairs", type=int, default=7)
+    p.add_argument("--tokie", help="folder of that package"), p.add_argument("--reference", help="folder of tokenizers 0.22.2")
     a = p.parse_args()
     with tempfile.TemporaryDirectory() as work:
         text = f"{work}/text"
         with (gzip.open if a.text.endswith(".gz") else open)(a.text, "rb") as f, open(text, "wb") as out:
             shutil.copyfileobj(f, out)
-        print("tokenizer | load ms: ours, tokie | cold MB/s: ours, tokie | ours/tokie | warm MB/s: ours, tokie | ours/tokie | tokens, ids")
-        print("--- | --- | --- | --- | --- | --- | ---")
+        print("tokenizer | load ms: ours, tokie, reference | cold MB/s: ours, tokie, reference | ours/tokie | ours/reference"
+              " | warm MB/s: ours, tokie, reference | ours/tokie | ours/reference | tokens; ids of tokie, reference")
+        print(" | ".join(["---"] * 9))
         for folder in a.folders:
             ours = Side([a.mha, folder, text, str(a.megabytes)])
-            theirs = Side([sys.executable, os.path.abspath(__file__), "worker", folder, text, str(a.megabytes)])
-            sides, loads = [ours, theirs], [s.ask("load") for s in (ours, theirs)]
-            runs, last = {(s, k): [] for s in (0, 1) for k in ("cold", "warm")}, [None, None]
-            for pair in range(a.pairs):
+            peers = [Side([sys.executable, os.path.abspath(__file__), "worker", peer, folder, text, str(a.megabytes)],
+                          getattr(a, peer)) for peer in PEERS]
+            sides = [ours] + peers
+            for round_number in range(a.pairs):
                 for kind in ("cold", "warm"):
-                    for s in ((0, 1) if pair % 2 == 0 else (1, 0)):
-                        last[s] = sides[s].ask(kind)
-                        if last[s]:
-                            runs[s, kind].append(last[s]["bytes"] / 1e6 / last[s]["cpu"])
-            row = [os.path.basename(os.path.normpath(folder)), ", ".join(f"{1e3 * x['load']:.1f}" if x else "–" for x in loads)]
+                    for side in sides if round_number % 2 == 0 else sides[::-1]:
+                        side.encode(kind)
+            row = [os.path.basename(os.path.normpath(folder)),
+                   ", ".join(f"{1e3 * side.load['load']:.1f}" if side.load else "–" for side in sides)]
             for kind in ("cold", "warm"):
-                row.append(", ".join(f"{max(runs[s, kind]):.1f}" if runs[s, kind] else "–" for s in (0, 1)))
-                row.append(spread([x / y for x, y in zip(runs[0, kind], runs[1, kind])]) if runs[1, kind] else "–")
-            same = "no tokie" if not last[1] else "equal" if last[0]["crc"] == last[1]["crc"] else f"differ ({last[1]['tokens']} tokens)"
-            print(" | ".join(row + [f"{last[0]['tokens']}, {same}"]), flush=True)
-            ours.close(), theirs.close()
+                row.append(", ".join(f"{max(side.runs[kind]):.1f}" if side.runs[kind] else "–" for side in sides))
+                row += [spread(ours.runs[kind], peer.runs[kind]) for peer in peers]
+            row.append(f"{ours.last['tokens']}; " + ", ".join(ids_of(ours, peer) for peer in peers))
+            print(" | ".join(row), flush=True)
+            for side in sides:
+                side.close()
 
 
 if __name__ == "__main__":

@@ -236,7 +236,6 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_files(const FileSet& files) {
   const tokenizer::TokenizerSettings settings = tokenizer::read_settings(files);
   tokenizer::Parts parts = tokenizer::parts_of(files, settings);
   for (const auto& [role, token] : settings.roles) parts.roles[role] = token.content;
-  parts.model_max_length = settings.model_max_length;
   return tokenizer::make_tokenizer(std::move(parts));
 }
 

@@ -29,7 +29,6 @@ struct TokenizerSettings {
   std::map<std::string, AddedToken> roles;      ///< `mask_token` → the token, special
   std::vector<AddedToken> additional_specials;  ///< additional_special_tokens, extra_special_tokens
   std::vector<AddedToken> added;                ///< added_tokens_decoder, else added_tokens.json, by ascending id
-  std::optional<Tokenizer::MaxLength> model_max_length;
 
   /// Content of a role, or what the reference's class has by default.
   std::string role_or(const std::string& role, const std::string& fallback) const;

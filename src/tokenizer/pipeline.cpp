@@ -298,8 +298,6 @@ class Pipeline final : public Tokenizer {
     return std::make_shared<Pipeline>(std::move(parts));
   }
 
-  std::optional<MaxLength> model_max_length() const override { return parts_.model_max_length; }
-
  private:
   std::size_t vocab_limit() const { return std::max(parts_.model->vocab().id_limit(), added_.id_limit()); }
   bool has_token(std::int32_t id) const { return added_.token(id) != nullptr || parts_.model->vocab().has(id); }

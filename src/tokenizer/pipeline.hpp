@@ -25,7 +25,6 @@ struct Parts {
   std::vector<AddedToken> added_tokens;
   PostProcessor post_processor;
   std::map<std::string, std::string> roles;  ///< `mask_token` → `[MASK]`, …
-  std::optional<Tokenizer::MaxLength> model_max_length;
 };
 
 std::shared_ptr<const Tokenizer> make_tokenizer(Parts parts);

@@ -14,9 +14,6 @@ namespace {
 // The order in which the reference adds them.
 constexpr std::array kRoles = {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
-// A longer maximum is how the reference writes "none" (10^30 in most files).
-constexpr double kNoMaxLength = 1e6;
-
 AddedToken special_token(std::string content) {
   AddedToken token;
   token.content = std::move(content);
@@ -58,7 +55,7 @@ std::optional<bool> flag(const JsonValue& root, std::string_view key) {
   return value ? std::optional(value->as_bool()) : std::nullopt;
 }
 
-void read_config(const JsonValue& root, const std::string& place, TokenizerSettings& settings) {
+void read_config(const JsonValue& root, TokenizerSettings& settings) {
   root.expect_object();
   settings.tokenizer_class = root.string_or("tokenizer_class", "");
   if (settings.tokenizer_class.ends_with("Fast")) settings.tokenizer_class.resize(settings.tokenizer_class.size() - 4);
@@ -70,13 +67,6 @@ void read_config(const JsonValue& root, const std::string& place, TokenizerSetti
   settings.split_by_punct = flag(root, "split_by_punct");
   if (const auto value = root.find("extra_ids")) settings.extra_ids = static_cast<std::size_t>(value->as_integer(0, 1'000'000));
   read_tokens(root, settings);
-  if (const auto value = root.find("model_max_length")) {
-    const double length = value->as_double();
-    if (length < 1) value->fail("a positive number of tokens");
-    if (length <= kNoMaxLength) {
-      settings.model_max_length = Tokenizer::MaxLength{static_cast<std::size_t>(value->as_integer(1, 1'000'000)), place};
-    }
-  }
   if (const auto decoder = root.find("added_tokens_decoder")) {
     std::vector<std::pair<std::int64_t, AddedToken>> added;
     std::string buffer;
@@ -124,8 +114,7 @@ std::vector<AddedToken> TokenizerSettings::all_added() const {
 
 TokenizerSettings read_settings(const FileSet& files) {
   TokenizerSettings settings;
-  with_json(files, "tokenizer_config.json",
-            [&](const JsonValue& root) { read_config(root, files.place("tokenizer_config.json"), settings); });
+  with_json(files, "tokenizer_config.json", [&](const JsonValue& root) { read_config(root, settings); });
   with_json(files, "special_tokens_map.json", [&](const JsonValue& root) { read_tokens(root, settings); });
   if (settings.added.empty()) {
     with_json(files, "added_tokens.json", [&](const JsonValue& root) {

@@ -93,13 +93,6 @@ class Tokenizer {
   /// A copy whose texts are lower-cased first, special tokens still found
   /// (`sentence_bert_config.json: do_lower_case`).
   virtual std::shared_ptr<const Tokenizer> with_lowercase() const = 0;
-
-  /// `tokenizer_config.json: model_max_length` where it is no sentinel above 10^6, with the file it came from.
-  struct MaxLength {
-    std::size_t value;
-    std::string from;
-  };
-  virtual std::optional<MaxLength> model_max_length() const = 0;
 };
 
 }  // namespace mha

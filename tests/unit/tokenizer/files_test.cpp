@@ -38,22 +38,18 @@ TEST_CASE("folder: vocab.txt alone is BERT's tokenizer, lower case by default") 
   CHECK(out.input_ids == Ids{2, 5, 6, 4, 3, 9, 3});
   CHECK(out.token_type_ids == Ids{0, 0, 0, 0, 0, 1, 1});
   CHECK(tokenizer->role_id("cls_token") == 2);
-  CHECK_FALSE(tokenizer->model_max_length());
 }
 
 TEST_CASE("folder: settings beside vocab.txt are followed") {
   const TemporaryFolder folder;
   folder.write("vocab.txt", kVocab);
   folder.write("tokenizer_config.json",
-               R"({"do_lower_case": false, "model_max_length": 77, "tokenizer_class": "BertTokenizerFast", "mask_token": {"content": "<m>"}})");
+               R"({"do_lower_case": false, "tokenizer_class": "BertTokenizerFast", "mask_token": {"content": "<m>"}})");
   folder.write("added_tokens.json", R"({"<b>": 11, "<a>": 10})");
   const auto tokenizer = Tokenizer::from_folder(folder.path().string());
   CHECK(encode(*tokenizer, "A<a><b><m>").input_ids == Ids{2, 7, 10, 11, 12, 3});
   CHECK(tokenizer->is_special(12));
   CHECK_FALSE(tokenizer->is_special(10));
-  REQUIRE(tokenizer->model_max_length());
-  CHECK(tokenizer->model_max_length()->value == 77);
-  CHECK_THAT(tokenizer->model_max_length()->from, Contains("tokenizer_config.json"));
 }
 
 TEST_CASE("folder: the added tokens of newer configs come in the order of their ids") {
@@ -65,19 +61,6 @@ TEST_CASE("folder: the added tokens of newer configs come in the order of their 
   CHECK(tokenizer->id_of("<x>") == 10);
   CHECK(tokenizer->id_of("<y>") == 11);
   CHECK(tokenizer->is_special(11));
-}
-
-TEST_CASE("folder: a maximum length that means none is none") {
-  for (const char* none : {"1000000000000000019884624838656", "1e30", "null"}) {
-    const TemporaryFolder folder;
-    folder.write("vocab.txt", kVocab);
-    folder.write("tokenizer_config.json", std::string(R"({"model_max_length": )") + none + "}");
-    CHECK_FALSE(Tokenizer::from_folder(folder.path().string())->model_max_length());
-  }
-  const TemporaryFolder folder;
-  folder.write("vocab.txt", kVocab);
-  folder.write("tokenizer_config.json", R"({"model_max_length": -1})");
-  CHECK_THAT(error_of(ErrorKind::model, [&] { Tokenizer::from_folder(folder.path().string()); }), Contains("model_max_length"));
 }
 
 TEST_CASE("folder: MPNet has its own specials") {
