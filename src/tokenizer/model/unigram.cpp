@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kUnkPenalty = 10.0;
 constexpr std::uint32_t kNowhere = 0xFFFFFFFF;
-constexpr std::uint32_t kStretch = 4096;  // bytes of a path that are kept at least, before its settled start is written out
+constexpr std::uint32_t kStretch = 4096;  // bytes of a path that are kept at least, before its settled start is looked for
 
 std::size_t character_size(char lead) {
   const auto byte = static_cast<unsigned char>(lead);
@@ -115,13 +115,31 @@ void Unigram::best_path(std::string_view word, Scratch& scratch) const {
     std::reverse(path.begin() + static_cast<std::ptrdiff_t>(first), path.end());
   };
 
+  // The furthest byte that all paths to `start` and beyond come through: whichever of them wins, it is settled that far.
+  const auto common_start = [&](std::uint32_t start) {
+    std::uint32_t common = start;
+    for (std::uint32_t end = start + 1; end <= reach; ++end) {
+      if (nodes[end - base].start == kNowhere) continue;
+      for (std::uint32_t other = end; other != common;) {
+        std::uint32_t& later = other > common ? other : common;
+        later = nodes[later - base].start;
+      }
+    }
+    return common;
+  };
+  std::uint32_t next_look = kStretch;  // bytes behind base
+
   if (nodes.empty()) nodes.resize(64);
   nodes[0].score = 0;
   for (std::uint32_t start = 0; start < size;) {
-    if (start == reach && start - base >= kStretch) {
-      write_out(start);
-      nodes[0].score = nodes[start - base].score;
-      base = start;
+    if (start - base >= next_look) {
+      if (const std::uint32_t settled = common_start(start); settled > base) {
+        write_out(settled);
+        const auto first = nodes.begin() + static_cast<std::ptrdiff_t>(settled - base);
+        std::copy(first, nodes.begin() + static_cast<std::ptrdiff_t>(reach - base + 1), nodes.begin());
+        base = settled;
+      }
+      next_look = std::max(kStretch, (start - base) * 2);
     }
     const double score = nodes[start - base].score;
     const auto character = static_cast<std::uint32_t>(character_size(word[start]));

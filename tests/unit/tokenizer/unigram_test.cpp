@@ -122,6 +122,31 @@ TEST_CASE("long texts, written out stretch by stretch, have the same best path")
   }
 }
 
+TEST_CASE("long texts whose paths meet late, or not before the end, have the same best path") {
+  const std::vector<std::pair<std::string, double>> late[] = {
+      {{"a", -3}, {"b", -3}, {"ab", -2}, {"ba", -2}, {"aba", -2.5}, {"babab", -4}},
+      {{"a", -10}, {"aa", -1}},  // odd and even ends have nothing in common
+      {{"a", -1}, {"aa", -2}, {"aaa", -3}, {"aaaaaaa", -6.5}},
+  };
+  for (const auto& pieces : late) {
+    UnigramParts parts;
+    std::vector<double> scores;
+    for (const auto& [text, score] : pieces) {
+      parts.vocab.add(text, static_cast<std::int32_t>(scores.size()));
+      scores.push_back(score);
+    }
+    parts.add_pieces(scores);
+    const auto model = make_unigram(std::move(parts));
+    for (const std::size_t size : {4096U, 8192U, 8193U, 12289U, 40001U}) {
+      std::string word;
+      while (word.size() < size) word += pieces.size() > 4 && word.size() % 2 == 1 ? 'b' : 'a';
+      std::vector<std::uint32_t> ends;
+      for (const auto& piece : cut(*model, word)) ends.push_back(piece[2]);
+      CHECK(ends == naive_ends(pieces, word));
+    }
+  }
+}
+
 TEST_CASE("a trie finds exactly its keys") {
   std::mt19937 random(6);
   std::vector<std::string> keys;
