@@ -58,6 +58,27 @@ TEST_CASE("literal search: the leftmost match, there the longest") {
   CHECK_FALSE(search.find("", 0));
 }
 
+TEST_CASE("literal search: of one byte, of several, at the end of a text, none") {
+  LiteralSearch search;
+  CHECK_FALSE(search.find("abc", 0));
+  search.add("#", 1);
+  search.add("é", 2);
+  search.add("<x>", 3);
+  search.add("<", 4);
+  search.add("--", 5);
+  search.build();
+  const auto id = [&](std::string_view text) { return search.find(text, 0) ? search.find(text, 0)->id : -1; };
+  CHECK(id("a#b") == 1);
+  CHECK(id("a#") == 1);
+  CHECK(id("aé") == 2);
+  CHECK(id("aè") == -1);
+  CHECK(id("a\xC3") == -1);
+  CHECK(id("a<x") == 4);
+  CHECK(id("a<x>") == 3);
+  CHECK(id("a-b-") == -1);
+  CHECK(id("a-b--") == 5);
+}
+
 TEST_CASE("added tokens: those of the vocabulary keep their id, others count on from its size") {
   const AddedTokens tokens({token("<new>"), token("<s>"), token("<more>"), token("<new>"), token("")}, vocab(), nullptr);
   CHECK(tokens.id_of("<new>") == 2);

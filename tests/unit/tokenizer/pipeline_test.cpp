@@ -172,6 +172,46 @@ TEST_CASE("tokenizer: invalid utf-8 is refused, never read past its end") {
   }
 }
 
+TEST_CASE("tokenizer: a long text's words and ranges count on, in ASCII and beyond, also behind an added token") {
+  for (const std::string front : {"", "é ", "[MASK] "}) {
+    constexpr std::size_t kWords = 9000;
+    std::string text = front;
+    for (std::size_t i = 0; i < kWords; ++i) text += "a ";
+    const Encoding out = encode(*letters(), text);
+    const std::size_t before = front.empty() ? 1 : 2;
+    REQUIRE(out.size() == before + kWords + 1);
+    bool right = true;
+    for (std::size_t i = 0; i < kWords; ++i) {
+      const auto begin = static_cast<std::uint32_t>(front.size() + 2 * i);
+      right = right && out.offsets[before + i] == Span{begin, begin + 1} &&
+              out.word_ids[before + i] == static_cast<std::int32_t>(before - 1 + i);
+    }
+    CHECK(right);
+  }
+}
+
+TEST_CASE("tokenizer: nothing of an earlier text is left in an encoding") {
+  TokenizerScratch scratch;
+  Encoding out;
+  EncodeOptions windows;
+  windows.max_length = 5;
+  windows.stride = 1;
+  letters()->encode("a b c d e f", "a b", {}, scratch, out);
+  letters()->encode("a b c d e f", std::nullopt, windows, scratch, out);
+  CHECK_FALSE(out.overflowing.empty());
+  letters()->encode("b", std::nullopt, {}, scratch, out);
+  CHECK(out.input_ids == Ids{1, 11, 2});
+  CHECK(out.token_type_ids == Ids{0, 0, 0});
+  CHECK(out.word_ids == Ids{-1, 0, -1});
+  CHECK(out.special_tokens_mask == std::vector<std::uint8_t>{1, 0, 1});
+  CHECK(out.sequence_ids == std::vector<std::int8_t>{-1, 0, -1});
+  CHECK(out.offsets == Spans{{0, 0}, {0, 1}, {0, 0}});
+  CHECK(out.overflowing.empty());
+  error_of(ErrorKind::input, [&] { letters()->encode("\xff", std::nullopt, {}, scratch, out); });
+  CHECK(out.size() == 0);
+  CHECK(out.offsets.empty());
+}
+
 TEST_CASE("tokenizer: one scratch serves several tokenizers, and its contents change nothing") {
   TokenizerScratch scratch;
   Encoding out;
