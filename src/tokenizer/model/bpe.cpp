@@ -26,18 +26,28 @@ std::size_t character_size(char lead) {
 
 }  // namespace
 
-std::string BpeParts::add_merge(std::string_view left, std::string_view right) {
-  const std::int32_t left_id = vocab.find(left);
-  if (left_id < 0) return std::string(left);
-  const std::int32_t right_id = vocab.find(right);
-  if (right_id < 0) return std::string(right);
+void BpeParts::name_merge(std::string_view left, std::string_view right, NamedMerge& merge) const {
+  merge.names[0] = left;
+  merge.names[1] = right;
   // A right symbol always carries the prefix, which its first character loses by the merge.
-  std::string joined(left);
-  joined += right.substr(std::min(continuing_subword_prefix.size(), right.size()));
-  const std::int32_t result = vocab.find(joined);
-  if (result < 0) return joined;
-  merges.push_back({left_id, right_id, result});
+  merge.names[2].assign(left).append(right.substr(std::min(continuing_subword_prefix.size(), right.size())));
+  for (std::size_t i = 0; i < 3; ++i) merge.keys[i] = Vocab::key_of(merge.names[i], merge.names[i].size());
+}
+
+std::string BpeParts::add_merge(const NamedMerge& merge) {
+  std::array<std::int32_t, 3> ids;
+  for (std::size_t i = 0; i < 3; ++i) {
+    ids[i] = vocab.find(merge.names[i], merge.keys[i]);
+    if (ids[i] < 0) return merge.names[i];
+  }
+  merges.push_back({ids[0], ids[1], ids[2]});
   return {};
+}
+
+std::string BpeParts::add_merge(std::string_view left, std::string_view right) {
+  NamedMerge merge;
+  name_merge(left, right, merge);
+  return add_merge(merge);
 }
 
 struct Bpe::Scratch final : ModelScratch {
@@ -411,20 +421,18 @@ std::shared_ptr<Model> make_bpe(const JsonValue& value) {
   parts.merges.reserve(merges.size());
   // Merges wait for some others, so that the memory that their look-ups need is here in time.
   struct Waiting {
-    std::optional<JsonValue> merge;
-    std::string left;
-    std::string right;
+    std::optional<JsonValue> value;
+    BpeParts::NamedMerge merge;
   };
   std::array<Waiting, 16> waiting;
   std::size_t count = 0;
   const auto resolve = [&](const Waiting& w) {
-    if (const std::string missing = parts.add_merge(w.left, w.right); !missing.empty()) {
-      w.merge->error("expected tokens of the vocabulary, got \"" + missing + "\"");
+    if (const std::string missing = parts.add_merge(w.merge); !missing.empty()) {
+      w.value->error("expected tokens of the vocabulary, got \"" + missing + "\"");
     }
   };
   std::string left_buffer;
   std::string right_buffer;
-  std::string joined;
   std::optional<bool> as_pairs;
   for (const JsonValue merge : merges.elements()) {
     if (!as_pairs) as_pairs = merge.is_array();
@@ -453,14 +461,10 @@ std::shared_ptr<Model> make_bpe(const JsonValue& value) {
     }
     Waiting& w = waiting[count % waiting.size()];
     if (count++ >= waiting.size()) resolve(w);
-    w.merge = merge;
-    w.left = left;
-    w.right = right;
+    w.value = merge;
+    parts.name_merge(left, right, w.merge);
     if (parts.vocab.size() == 0) continue;
-    joined.assign(left).append(right.substr(parts.continuing_subword_prefix.size()));
-    for (const std::string_view token : {left, right, std::string_view(joined)}) {
-      parts.vocab.prefetch(Vocab::key_of(token, token.size()));
-    }
+    for (const Vocab::Key& key : w.merge.keys) parts.vocab.prefetch(key);
   }
   for (std::size_t i = count - std::min(count, waiting.size()); i < count; ++i) resolve(waiting[i % waiting.size()]);
   return make_bpe(std::move(parts));

@@ -30,7 +30,14 @@ struct BpeParts {
   bool byte_fallback = false;
   bool ignore_merges = false;
 
-  /// Appends a merge of two tokens by name. Returns the token that is not in the vocabulary, or empty when all is well.
+  /// A merge by the names of its tokens and what comes of them, with what their look-ups start from.
+  struct NamedMerge {
+    std::array<std::string, 3> names;
+    std::array<Vocab::Key, 3> keys;
+  };
+  void name_merge(std::string_view left, std::string_view right, NamedMerge& merge) const;
+  /// Appends a merge. Returns the token that is not in the vocabulary, or empty when all is well.
+  std::string add_merge(const NamedMerge& merge);
   std::string add_merge(std::string_view left, std::string_view right);
 };
 
