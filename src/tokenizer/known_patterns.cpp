@@ -163,8 +163,8 @@ Classes classify(const char* bytes) {
 }
 #endif
 
-/// Cuts a text by GPT-2's pattern, a block at a time: one bit a byte tells its class, and where words begin follows from
-/// the bits. What of a block reaches into the next one is kept in between.
+/// Cuts a text by GPT-2's pattern, a block at a time: one bit a byte tells its class, and where words begin follows
+/// from the bits. What of a block reaches into the next one is kept in between.
 class Gpt2Words {
  public:
   Gpt2Words(std::string_view text, std::uint32_t offset, std::vector<Span>& out) : text_(text), offset_(offset), out_(out) {}

@@ -73,6 +73,17 @@ TEST_CASE("a malformed Unigram model is a model error that says where") {
   CHECK_THAT(message(R"("unk_id":0,"vocab":{"a":0})"), Catch::Contains("vocab"));
 }
 
+std::shared_ptr<Model> model_of(const std::vector<std::pair<std::string, double>>& pieces) {
+  UnigramParts parts;
+  std::vector<double> scores;
+  for (const auto& [text, score] : pieces) {
+    parts.vocab.add(text, static_cast<std::int32_t>(scores.size()));
+    scores.push_back(score);
+  }
+  parts.add_pieces(scores);
+  return make_unigram(std::move(parts));
+}
+
 // Every end's best path over the whole word at once.
 std::vector<std::uint32_t> naive_ends(const std::vector<std::pair<std::string, double>>& pieces, std::string_view word) {
   std::vector<double> best(word.size() + 1, 0);
@@ -105,14 +116,7 @@ TEST_CASE("long texts, written out stretch by stretch, have the same best path")
     const auto same = [&](const auto& piece) { return piece.first == text; };
     if (std::none_of(pieces.begin(), pieces.end(), same)) pieces.emplace_back(text, -static_cast<double>(random() % 8) / 2);
   }
-  UnigramParts parts;
-  std::vector<double> scores;
-  for (const auto& [text, score] : pieces) {
-    parts.vocab.add(text, static_cast<std::int32_t>(scores.size()));
-    scores.push_back(score);
-  }
-  parts.add_pieces(scores);
-  const auto model = make_unigram(std::move(parts));
+  const auto model = model_of(pieces);
   for (const std::size_t size : {1U, 5U, 24U, 25U, 300U, 4095U, 4097U, 13000U}) {
     std::string word;
     while (word.size() < size) word += static_cast<char>('a' + random() % 3);
@@ -129,14 +133,7 @@ TEST_CASE("long texts whose paths meet late, or not before the end, have the sam
       {{"a", -1}, {"aa", -2}, {"aaa", -3}, {"aaaaaaa", -6.5}},
   };
   for (const auto& pieces : late) {
-    UnigramParts parts;
-    std::vector<double> scores;
-    for (const auto& [text, score] : pieces) {
-      parts.vocab.add(text, static_cast<std::int32_t>(scores.size()));
-      scores.push_back(score);
-    }
-    parts.add_pieces(scores);
-    const auto model = make_unigram(std::move(parts));
+    const auto model = model_of(pieces);
     for (const std::size_t size : {4096U, 8192U, 8193U, 12289U, 40001U}) {
       std::string word;
       while (word.size() < size) word += pieces.size() > 4 && word.size() % 2 == 1 ? 'b' : 'a';
