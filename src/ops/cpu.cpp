@@ -1,7 +1,16 @@
 #include "ops/cpu.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mha/core/error.hpp"
 
 #if defined(__linux__) && defined(__x86_64__)
 #include <cpuid.h>
@@ -51,28 +60,30 @@ CpuFeatures detect() { return {}; }
 
 #endif
 
-bool lists(std::string_view list, std::string_view word) {
-  for (std::size_t at = list.find(word); at != std::string_view::npos; at = list.find(word, at + 1)) {
-    const bool starts = at == 0 || list[at - 1] == ' ';
-    const std::size_t end = at + word.size();
-    if (starts && (end == list.size() || list[end] == ' ')) return true;
-  }
-  return false;
+/// The words of MHA_CPU; nothing where it is not set.
+std::optional<std::vector<std::string>> limits() {
+  const char* const text = std::getenv("MHA_CPU");
+  if (text == nullptr) return std::nullopt;
+  std::istringstream words(text);
+  return std::vector<std::string>(std::istream_iterator<std::string>(words), {});
 }
 
 CpuFeatures allowed() {
   CpuFeatures cpu = detect();
-  const char* limit = std::getenv("MHA_CPU");
-  const auto visit = [&](bool& feature, const char* name) {
-    feature = feature && (limit == nullptr || lists(limit, name));
-    if (feature) cpu.text += (cpu.text.empty() ? "" : " ") + std::string(name);
-  };
-  visit(cpu.avx2, "avx2");
-  visit(cpu.avx512, "avx512");
-  visit(cpu.avx512_bf16, "avx512_bf16");
-  visit(cpu.avx512_vnni, "avx512_vnni");
-  visit(cpu.amx_bf16, "amx_bf16");
-  visit(cpu.amx_int8, "amx_int8");
+  const std::pair<bool*, std::string_view> features[] = {
+      {&cpu.avx2, "avx2"},         {&cpu.avx512, "avx512"},     {&cpu.avx512_bf16, "avx512_bf16"}, {&cpu.avx512_vnni, "avx512_vnni"},
+      {&cpu.amx_bf16, "amx_bf16"}, {&cpu.amx_int8, "amx_int8"}};
+  const auto limit = limits();
+  for (const std::string& word : limit.value_or(std::vector<std::string>())) {
+    const bool known = std::any_of(std::begin(features), std::end(features), [&](const auto& f) { return f.second == word; });
+    if (!known) {
+      throw_usage("MHA_CPU: \"" + word + "\": expected words of avx2, avx512, avx512_bf16, avx512_vnni, amx_bf16, amx_int8");
+    }
+  }
+  for (const auto& [feature, name] : features) {
+    *feature = *feature && (!limit || std::find(limit->begin(), limit->end(), name) != limit->end());
+    if (*feature) cpu.text += (cpu.text.empty() ? "" : " ") + std::string(name);
+  }
   return cpu;
 }
 

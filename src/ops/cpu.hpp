@@ -16,7 +16,8 @@ struct CpuFeatures {
 };
 
 /// Asks the operating system for the tile registers at the first call. `MHA_CPU` in the environment (a list of features that
-/// may be used, such as "avx2" or "avx512 avx512_bf16") takes features away: for tests of the slower kernels.
+/// may be used, such as "avx2" or "avx512 avx512_bf16") takes features away: for tests of the slower kernels. Throws Error{usage}
+/// for a word there that is none.
 const CpuFeatures& cpu_features();
 
 }  // namespace mha

@@ -353,6 +353,11 @@ class CommandLine(unittest.TestCase):
                 body = done.stdout.decode().split("\nExamples:\n")[0]
                 self.assertLessEqual(max(map(len, body.splitlines())), int(columns), name)
 
+    def test_a_word_of_the_environment_that_means_nothing_is_an_error(self):
+        error = run("encode", "hi", MHA_CPU="avx2 avx3", check=2).stderr.decode()
+        self.assertIn('MHA_CPU: "avx3"', error)
+        self.assertIn("amx_int8", error)
+
     def test_version_names_backends_and_cpu(self):
         text = run("--version", check=0).stdout.decode()
         for word in ("mha-cli", "backend reference", "auto: backend", "cpu features:"):

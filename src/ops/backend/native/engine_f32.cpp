@@ -60,17 +60,22 @@ HWY_INLINE void MultiplyGroup(const float* HWY_RESTRICT a, std::size_t a_stride,
   }
 }
 
+/// In runs of the depth whose part of the panel stays in the first-level cache while all rows meet it.
 void MultiplyRows(const float* a, std::size_t a_stride, const float* b, std::size_t depth, std::size_t rows, float* sums,
                   std::size_t stride, bool accumulate) {
-  std::size_t r = 0;
-  const auto group = [&](auto count) {
-    MultiplyGroup<decltype(count)::value>(a + r * a_stride, a_stride, b, depth, sums + r * stride, stride, accumulate);
-    r += decltype(count)::value;
-  };
-  while (r + kGroup <= rows) group(std::integral_constant<std::size_t, kGroup>());
-  if (kGroup > 4 && r + 4 <= rows) group(std::integral_constant<std::size_t, 4>());
-  if (r + 2 <= rows) group(std::integral_constant<std::size_t, 2>());
-  while (r < rows) group(std::integral_constant<std::size_t, 1>());
+  constexpr std::size_t kDepthRun = 128;
+  for (std::size_t k = 0; k < depth; k += kDepthRun, a += kDepthRun, b += kDepthRun * PanelWidth()) {
+    const std::size_t run = std::min(kDepthRun, depth - k);
+    std::size_t r = 0;
+    const auto group = [&](auto count) {
+      MultiplyGroup<decltype(count)::value>(a + r * a_stride, a_stride, b, run, sums + r * stride, stride, accumulate || k > 0);
+      r += decltype(count)::value;
+    };
+    while (r + kGroup <= rows) group(std::integral_constant<std::size_t, kGroup>());
+    if (kGroup > 4 && r + 4 <= rows) group(std::integral_constant<std::size_t, 4>());
+    if (r + 2 <= rows) group(std::integral_constant<std::size_t, 2>());
+    while (r < rows) group(std::integral_constant<std::size_t, 1>());
+  }
 }
 
 }  // namespace HWY_NAMESPACE
