@@ -42,6 +42,9 @@ CpuFeatures detect() {
   unsigned c = 0;
   unsigned d = 0;
   if (cpu.avx512 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) cpu.avx512_bf16 = (a >> 5 & 1U) != 0;
+  // A pair is one instruction a cycle on AMD's cores, as a multiply-add is. Measured on Intel's (Sapphire Rapids): 1.7 cycles
+  // against half of one, so that half the products a second come out of it.
+  cpu.fast_bf16_pairs = __builtin_cpu_is("amd");
   if (cpu.avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) {
     const bool tile = (d >> 24 & 1U) != 0;
     const bool bf16 = tile && (d >> 22 & 1U) != 0;
@@ -84,6 +87,7 @@ CpuFeatures allowed() {
     *feature = *feature && (!limit || std::find(limit->begin(), limit->end(), name) != limit->end());
     if (*feature) cpu.text += (cpu.text.empty() ? "" : " ") + std::string(name);
   }
+  cpu.fast_bf16_pairs = cpu.fast_bf16_pairs && cpu.avx512_bf16;
   return cpu;
 }
 

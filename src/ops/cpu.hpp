@@ -10,6 +10,7 @@ struct CpuFeatures {
   bool avx512 = false;       ///< F, BW, DQ, VL, CD
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
+  bool fast_bf16_pairs = false;  ///< avx512_bf16 does more than float32 multiply-add does in the same time
   bool amx_bf16 = false;     ///< tiles, with the kernel's permission for this process
   bool amx_int8 = false;
   std::string text;          ///< "avx2 avx512 …"

@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
+#include "mha/core/numbers.hpp"
 #include "ops/backend/native/engine.hpp"
 #include "support/linear_case.hpp"
 
@@ -131,6 +135,26 @@ TEST_CASE("panels give the same bits as their blocks one by one") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("operands by conversion are rounded as bfloat16 numbers are") {
+  const native::Engine& engine = *native::engine_bf16_by_conversion();
+  const float inf = std::numeric_limits<float>::infinity();
+  std::vector<float> x = test::normals(83, 88);
+  for (const float value : {0.0F, -0.0F, 1.00390625F, 1.01171875F, 3.4e38F, -3.4e38F, 1e-40F, inf, -inf,
+                            std::numeric_limits<float>::quiet_NaN(), std::bit_cast<float>(0x7F800001U)}) {
+    x.push_back(value);
+  }
+  const test::LinearCase layer(x.size(), 3, 89);
+  const LinearWeights* parts[] = {&layer.weights};
+  const auto packed = engine.pack(JoinedWeights(parts));
+  native::Bytes memory(engine.operand_bytes(engine.row_block(), x.size()));
+  engine.convert(*packed, {x.data(), 1, x.size()}, {memory.data(), engine.operand_stride(x.size()), nullptr});
+  const auto* rounded = reinterpret_cast<const float*>(memory.data());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    CAPTURE(i, x[i]);
+    CHECK(std::bit_cast<std::uint32_t>(rounded[i]) == std::uint32_t{bf16_from_float(x[i])} << 16);
   }
 }
 

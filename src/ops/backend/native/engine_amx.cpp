@@ -738,8 +738,8 @@ const Engine* engine_int8_quadruples() { return nullptr; }
 
 const Engine* engine_bf16() {
   if (const Engine* tiles = engine_bf16_amx()) return tiles;
-  if (const Engine* pairs = engine_bf16_pairs()) return pairs;
-  return engine_bf16_by_conversion();
+  const Engine* pairs = cpu_features().fast_bf16_pairs ? engine_bf16_pairs() : nullptr;
+  return pairs != nullptr ? pairs : engine_bf16_by_conversion();
 }
 
 const Engine* engine_int8() {

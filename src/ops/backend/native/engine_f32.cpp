@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "ops/backend/native/engine.hpp"
@@ -60,6 +61,22 @@ HWY_INLINE void MultiplyGroup(const float* HWY_RESTRICT a, std::size_t a_stride,
   }
 }
 
+/// x rounded to bfloat16, as `bf16_from_float` does it: to nearest, ties to even; NaN stays NaN.
+HWY_INLINE V32 RoundedToBfloat16(F32 d, V32 x) {
+  const hn::Repartition<std::uint32_t, F32> du;
+  const auto upper = hn::Set(du, 0xFFFF0000U);
+  const auto bits = hn::BitCast(du, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1U));
+  const V32 rounded = hn::BitCast(d, hn::And(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFFU))), upper));
+  const V32 quiet = hn::BitCast(d, hn::And(hn::Or(bits, hn::Set(du, 0x400000U)), upper));
+  return hn::IfThenElse(hn::IsNaN(x), quiet, rounded);
+}
+
+void RoundToBfloat16(const float* x, std::size_t count, float* to) {
+  const F32 d;
+  Transform(d, to, count, [&](auto load, std::size_t i) { return RoundedToBfloat16(d, load(x + i)); });
+}
+
 /// In runs of the depth whose part of the panel stays in the first-level cache while all rows meet it.
 void MultiplyRows(const float* a, std::size_t a_stride, const float* b, std::size_t depth, std::size_t rows, float* sums,
                   std::size_t stride, bool accumulate) {
@@ -83,13 +100,11 @@ void MultiplyRows(const float* a, std::size_t a_stride, const float* b, std::siz
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "mha/core/numbers.hpp"
-#include "mha/ops/convert.hpp"
-
 namespace mha {
 
 HWY_EXPORT(PanelWidth);
 HWY_EXPORT(MultiplyRows);
+HWY_EXPORT(RoundToBfloat16);
 
 namespace native {
 namespace {
@@ -132,7 +147,7 @@ class FloatEngine final : public Engine {
       std::fill(rows.data(), rows.data() + width * depth, 0.0F);
       const std::size_t present = std::min(width, weights.out() - p * width);
       for (std::size_t c = 0; c < present; ++c) weights.row(p * width + c, rows.data() + c * depth);
-      if (Rounded) round(rows.data(), width * depth);
+      if (Rounded) round(rows.data(), width * depth, rows.data());
       for (std::size_t k = 0; k < depth; ++k) {
         for (std::size_t c = 0; c < width; ++c) to[k * width + c] = rows.data()[c * depth + k];
       }
@@ -145,8 +160,11 @@ class FloatEngine final : public Engine {
   void convert(const Packed&, ConstMatrix x, const Operand& operand) const override {
     for (std::size_t r = 0; r < x.rows; ++r) {
       auto* to = reinterpret_cast<float*>(operand.data + r * operand.stride);
-      std::memcpy(to, x.row(r), x.cols * sizeof(float));
-      if (Rounded) round(to, x.cols);
+      if (Rounded) {
+        round(x.row(r), x.cols, to);
+      } else {
+        std::memcpy(to, x.row(r), x.cols * sizeof(float));
+      }
     }
   }
 
@@ -167,13 +185,14 @@ class FloatEngine final : public Engine {
     inside.y_stride = tail.operand.stride / sizeof(float);
     finish_block(inside, sums, stride, row, rows);
     if (!Rounded) return;
-    for (std::size_t r = row; r < row + rows; ++r) round(inside.y + r * inside.y_stride, tail.cols);
+    for (std::size_t r = row; r < row + rows; ++r) {
+      float* line = inside.y + r * inside.y_stride;
+      round(line, tail.cols, line);
+    }
   }
 
  private:
-  static void round(float* x, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) x[i] = float_from_bf16(bf16_from_float(x[i]));
-  }
+  static void round(const float* x, std::size_t count, float* to) { HWY_DYNAMIC_DISPATCH(RoundToBfloat16)(x, count, to); }
 };
 
 }  // namespace
