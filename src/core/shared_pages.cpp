@@ -23,7 +23,7 @@ std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit
 /// Addresses that begin and end with a large page; memory comes when it is touched.
 std::shared_ptr<std::byte> map_chunk(std::size_t bytes) {
   const std::size_t mapped = bytes + kLargePage;
-  void* const start = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const start = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) throw std::bad_alloc();
   const std::size_t skipped = round_up(reinterpret_cast<std::uintptr_t>(start), kLargePage) - reinterpret_cast<std::uintptr_t>(start);
   std::byte* const first = static_cast<std::byte*>(start) + skipped;

@@ -145,7 +145,7 @@ class OnednnBackend final : public Backend {
     linear->in = source.in();
     linear->out = source.out();
     linear->bias = source.bias();
-    FloatBuffer rows(source.in() * source.out());
+    std::vector<float> rows(source.in() * source.out());
     for (std::size_t r = 0; r < source.out(); ++r) source.row(r, rows.data() + r * source.in());
 
     // The layout the library would choose for a block of rows.

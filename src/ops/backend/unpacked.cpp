@@ -71,7 +71,7 @@ std::vector<float> JoinedWeights::input_shares() const {
   const bool has_codes = std::any_of(parts_.begin(), parts_.end(), has_codes_of_its_own);
   if (input_range_.empty() || has_codes) return {};
   std::vector<float> largest(in_, 0.0F);
-  FloatBuffer values(in_);
+  std::vector<float> values(in_);
   for (std::size_t r = 0; r < out_; ++r) {
     row(r, values.data());
     for (std::size_t c = 0; c < in_; ++c) largest[c] = std::max(largest[c], std::abs(values.data()[c]));
@@ -92,7 +92,7 @@ float JoinedWeights::codes(std::size_t row, std::span<const float> shares, std::
   std::size_t inner = 0;
   const Weight& weight = part_of(row, inner);
   if (weight.view.dtype != DType::i8) {
-    FloatBuffer values(in_);
+    std::vector<float> values(in_);
     row_to_float32(weight.view, weight.scale, inner, values.data());
     for (std::size_t c = 0; c < shares.size(); ++c) values.data()[c] *= shares[c];
     return quantize_row(values.data(), out, in_);

@@ -506,7 +506,7 @@ class TileEngine : public Engine {
     const std::size_t depth = packed->steps * step();
     // A column of tiles of a step takes one tile for each stored part, or one run of two where the parts are not split yet.
     constexpr std::size_t kColumn = Parts == 3 ? 2 * amx::kTileBytes : amx::kTileBytes;
-    FloatBuffer rows(amx::kTileRows * depth);
+    std::vector<float> rows(amx::kTileRows * depth);
     for_tile_columns(*packed, kColumn, [&](std::size_t first, std::size_t count, std::byte* to) {
       std::fill(rows.data(), rows.data() + amx::kTileRows * depth, 0.0F);
       for (std::size_t n = 0; n < count; ++n) weights.row(first + n, rows.data() + n * depth);

@@ -142,7 +142,7 @@ class FloatEngine final : public Engine {
     packed->panel_bytes = depth * width * sizeof(float);
     packed->data = Bytes(packed->panels * packed->panel_bytes);
     auto* to = reinterpret_cast<float*>(packed->data.data());
-    FloatBuffer rows(width * depth);
+    std::vector<float> rows(width * depth);
     for (std::size_t p = 0; p < packed->panels; ++p, to += depth * width) {
       std::fill(rows.data(), rows.data() + width * depth, 0.0F);
       const std::size_t present = std::min(width, weights.out() - p * width);
