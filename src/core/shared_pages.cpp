@@ -25,7 +25,8 @@ std::shared_ptr<std::byte> map_chunk(std::size_t bytes) {
   const std::size_t mapped = bytes + kLargePage;
   void* const start = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) throw std::bad_alloc();
-  const std::size_t skipped = round_up(reinterpret_cast<std::uintptr_t>(start), kLargePage) - reinterpret_cast<std::uintptr_t>(start);
+  const std::size_t skipped =
+      round_up(reinterpret_cast<std::uintptr_t>(start), kLargePage) - reinterpret_cast<std::uintptr_t>(start);
   std::byte* const first = static_cast<std::byte*>(start) + skipped;
   ::madvise(first, bytes, MADV_HUGEPAGE);  // a wish: where it is not granted the pages are small
   return {first, [start, mapped](std::byte*) { ::munmap(start, mapped); }};

@@ -5,14 +5,14 @@
 
 namespace mha {
 
-/// `bytes` of memory, aligned to 64 bytes, not initialised, for arrays that kernels run over again and again. Neighbours lie
-/// in the same large pages (2 MiB) where the system gives them: a block of rows that touches a page for each row, or a model's
-/// weights, would otherwise cost more in address translation than in arithmetic. Memory goes back to the system when all that
-/// shares its chunk is gone. Any thread. Throws std::bad_alloc.
+/// `bytes` of memory, aligned to 64 bytes, not initialised, for arrays that kernels run over again and again.
+/// Neighbours lie in the same large pages (2 MiB) where the system gives them: a block of rows that touches a page for
+/// each row, or a model's weights, would otherwise cost more in address translation than in arithmetic. Memory goes
+/// back to the system when all that shares its chunk is gone. Any thread. Throws std::bad_alloc.
 std::shared_ptr<std::byte> shared_pages(std::size_t bytes);
 
-/// What to ask for when an array of `had` bytes must hold `needed`: more than that, so that a row more at a time does not
-/// leave a trail of outgrown arrays.
+/// What to ask for when an array of `had` bytes must hold `needed`: more than that, so that a row more at a time does
+/// not leave a trail of outgrown arrays.
 std::size_t grown_size(std::size_t had, std::size_t needed);
 
 }  // namespace mha

@@ -38,7 +38,8 @@ EncoderLayer::EncoderLayer(const ModelConfig& config, const LayerWeights& layer,
   if (config.norm && a.norm.gamma.present()) attention_norm_ = Norm(*config.norm, a.norm);
   if (config.norm && f.norm.gamma.present()) feed_forward_norm_ = Norm(*config.norm, f.norm);
   pre_norm_ = config.norm && config.norm->order == NormOrder::pre;
-  // Scores are what eight bits a row hurt most: where weights are not int8 already, projections of an int8 model keep bf16.
+  // Scores are what eight bits a row hurt most: where weights are not int8 already, projections of an int8 model keep
+  // bf16.
   const bool finer = precision == Precision::int8 && a.query.weight.view.dtype != DType::i8;
   qkv_ = pack(backend, finer ? Precision::bf16 : precision, {&a.query, &a.key, &a.value});
   output_ = pack(backend, precision, {&a.output});
@@ -119,12 +120,14 @@ RotateHeads EncoderLayer::rotation(const LayerCall& call, Executor* executor) co
   };
 }
 
-/// From what attention reads to the context, with nothing in between that anybody wants to see: heads by themselves where the
-/// backend does that and no term of the scores needs the others.
+/// From what attention reads to the context, with nothing in between that anybody wants to see: heads by themselves
+/// where the backend does that and no term of the scores needs the others.
 void EncoderLayer::attend(const LayerCall& call, ConstMatrix input, Matrix context) const {
   if (!config_.position.disentangled) {
     const AttentionCall attention = attention_call(call, context, captured_probs(call));
-    if (backend_.project_and_attend(*qkv_, input, attention, rotation(call, nullptr), precision_, call.scratch->executor)) return;
+    if (backend_.project_and_attend(*qkv_, input, attention, rotation(call, nullptr), precision_,
+                                    call.scratch->executor))
+      return;
   }
   attend(call, project(call, input), context, captured_probs(call));  // Q, K, V [N, heads · d_head]
 }
@@ -140,7 +143,8 @@ void EncoderLayer::attend(const LayerCall& call, const Projected& projected, Mat
 }
 
 /// All of the call but Q, K and V and what comes from them.
-AttentionCall EncoderLayer::attention_call(const LayerCall& call, Matrix context, const AttentionCapture& capture) const {
+AttentionCall EncoderLayer::attention_call(const LayerCall& call, Matrix context,
+                                           const AttentionCapture& capture) const {
   const std::vector<DistanceBias>& bias = call.scratch->distance_bias;
   AttentionCall attention;
   attention.context = context;
@@ -195,8 +199,8 @@ void EncoderLayer::project_positions(const RelativeRows& rows, PositionProjectio
   const Matrix key = matrix_in(to.key, rows.count, width);
   const Matrix query = matrix_in(to.query, rows.count, width);
   if (d.share_key) {
-    FloatBuffer both;
-    const Matrix qkv = matrix_in(both, rows.count, 3 * width);
+    std::vector<float> joined(rows.count * 3 * width);
+    const Matrix qkv{joined.data(), rows.count, 3 * width};
     backend_.linear(*qkv_, table, qkv, {}, executor);
     for (std::size_t r = 0; r < rows.count; ++r) {
       std::copy_n(qkv.row(r), width, query.row(r));
@@ -236,8 +240,8 @@ void EncoderLayer::record(const LayerCall& call, ConstMatrix x, StageRecorder& s
   stages.matrix("concat", context);
   record_shares(context, stages);
 
-  FloatBuffer after_attention;
-  const Matrix a = matrix_in(after_attention, n, config_.d_model);
+  std::vector<float> after_attention(n * config_.d_model);
+  const Matrix a{after_attention.data(), n, config_.d_model};
   backend_.linear(*output_, context, a, {}, s.executor);
   stages.matrix("attention_output", a);
   for (std::size_t r = 0; r < n && config_.residual; ++r) add(x.row(r), a.row(r), a.cols);
@@ -254,8 +258,8 @@ void EncoderLayer::record_feed_forward(ConstMatrix x, Scratch& s, StageRecorder&
   const ConstMatrix feed_forward_input = before(feed_forward_norm_, x, s);
   if (pre_norm_ && feed_forward_norm_.present()) stages.matrix("norm2", feed_forward_input);
   stages.matrix("feed_forward_input", feed_forward_input);
-  FloatBuffer hidden_buffer, output_buffer;
-  const Matrix wide = matrix_in(hidden_buffer, n, in_->out);
+  std::vector<float> wide_rows(n * in_->out), output_rows(n * config_.d_model);
+  const Matrix wide{wide_rows.data(), n, in_->out};
   backend_.linear(*in_, feed_forward_input, wide, {}, s.executor);
   const Matrix hidden = wide.cols_of(0, config_.d_ff);
   for (std::size_t r = 0; r < n; ++r) {
@@ -265,7 +269,7 @@ void EncoderLayer::record_feed_forward(ConstMatrix x, Scratch& s, StageRecorder&
       activate(config_.activation, hidden.row(r), config_.d_ff);
   }
   stages.matrix("feed_forward_hidden", hidden);
-  const Matrix y = matrix_in(output_buffer, n, config_.d_model);
+  const Matrix y = Matrix{output_rows.data(), n, config_.d_model};
   backend_.linear(*out_, hidden, y, {}, s.executor);
   stages.matrix("feed_forward_output", y);
   for (std::size_t r = 0; r < n && config_.residual; ++r) add(x.row(r), y.row(r), y.cols);

@@ -14,7 +14,9 @@ namespace mha {
 namespace HWY_NAMESPACE {
 
 template <class D, class V>
-HWY_INLINE V Relu(D d, V x) { return IfThenElse(Lt(x, Zero(d)), Zero(d), x); }
+HWY_INLINE V Relu(D d, V x) {
+  return IfThenElse(Lt(x, Zero(d)), Zero(d), x);
+}
 
 template <class D, class V>
 HWY_INLINE V ReluSquared(D d, V x) {
@@ -23,7 +25,9 @@ HWY_INLINE V ReluSquared(D d, V x) {
 }
 
 template <class D, class V>
-HWY_INLINE V Silu(D d, V x) { return SigmoidProduct(d, x, x, Zero(d)); }
+HWY_INLINE V Silu(D d, V x) {
+  return SigmoidProduct(d, x, x, Zero(d));
+}
 
 template <class D, class V>
 HWY_INLINE V QuickGelu(D d, V x) {
@@ -63,12 +67,12 @@ HWY_INLINE V CoarseGelu(D d, V x) {
 }
 
 // Inlined into the loops that use them: a call would pass vectors through memory.
-#define MHA_ACTIVATION_FUNCTION(name)                       \
-  struct name##Function {                                   \
-    template <class D, class V>                             \
-    HWY_INLINE V operator()(D d, const V& x) const {        \
-      return name(d, x);                                    \
-    }                                                       \
+#define MHA_ACTIVATION_FUNCTION(name)                \
+  struct name##Function {                            \
+    template <class D, class V>                      \
+    HWY_INLINE V operator()(D d, const V& x) const { \
+      return name(d, x);                             \
+    }                                                \
   };
 MHA_ACTIVATION_FUNCTION(Relu)
 MHA_ACTIVATION_FUNCTION(Gelu)
@@ -92,14 +96,22 @@ template <class Use>
 HWY_INLINE void WithActivation(Activation activation, bool coarse, const Use& use) {
   if (coarse && activation == Activation::gelu) return use(CoarseGeluFunction());
   switch (activation) {
-    case Activation::none: return use(IdentityFunction());
-    case Activation::relu: return use(ReluFunction());
-    case Activation::gelu: return use(GeluFunction());
-    case Activation::gelu_tanh: return use(GeluTanhFunction());
-    case Activation::quick_gelu: return use(QuickGeluFunction());
-    case Activation::silu: return use(SiluFunction());
-    case Activation::tanh: return use(TanhFunction());
-    case Activation::relu_squared: return use(ReluSquaredFunction());
+    case Activation::none:
+      return use(IdentityFunction());
+    case Activation::relu:
+      return use(ReluFunction());
+    case Activation::gelu:
+      return use(GeluFunction());
+    case Activation::gelu_tanh:
+      return use(GeluTanhFunction());
+    case Activation::quick_gelu:
+      return use(QuickGeluFunction());
+    case Activation::silu:
+      return use(SiluFunction());
+    case Activation::tanh:
+      return use(TanhFunction());
+    case Activation::relu_squared:
+      return use(ReluSquaredFunction());
   }
 }
 

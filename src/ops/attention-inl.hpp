@@ -38,11 +38,12 @@ HWY_INLINE float MaxOfScaled(float factor, const float* x, std::size_t count) {
   return std::abs(factor) * LaneMax(d, hn::Max(top, other));
 }
 
-/// e^(factor·x − max) of one query's scores, max the largest of factor·x; returns the sum. `exponential(d, x)` is e^x for
-/// x ≤ 0; `store(i, value, rest)` takes the vector of element i, of which `rest` are there where it is not 0 (the others are
-/// zero).
+/// e^(factor·x − max) of one query's scores, max the largest of factor·x; returns the sum. `exponential(d, x)` is e^x
+/// for x ≤ 0; `store(i, value, rest)` takes the vector of element i, of which `rest` are there where it is not 0 (the
+/// others are zero).
 template <class Exponential, class Store>
-HWY_INLINE float ExpOfRow(float factor, const float* x, std::size_t count, const Exponential& exponential, const Store& store) {
+HWY_INLINE float ExpOfRow(float factor, const float* x, std::size_t count, const Exponential& exponential,
+                          const Store& store) {
   const F32 d;
   const WideF32 wide;
   const std::size_t lanes = hn::Lanes(d);
@@ -86,7 +87,8 @@ HWY_INLINE void ScaleInto(float factor, const float* x, float* y, std::size_t co
 ///   exponential(d, x)         e^x for x ≤ 0
 ///   take_rows(queries, begin, end)        the probabilities of the block stand in the score rows
 ///   kDirect, take_probs(r, i, e)          or they come vector by vector, from key i on
-///   context(first, queries, begin, end, inverse_sums)   Σ probability·v over the keys, times inverse_sums[r], written out
+///   context(first, queries, begin, end, inverse_sums)   Σ probability·v over the keys, times inverse_sums[r], written
+///   out
 /// What a query sees and the order of its sums depend on its input alone, and not on what is captured.
 template <class Products>
 HWY_INLINE void AttendHead(const AttentionCall& call, std::size_t input, std::size_t head, const Products& products) {
@@ -113,13 +115,15 @@ HWY_INLINE void AttendHead(const AttentionCall& call, std::size_t input, std::si
     if (captured && call.scores != nullptr) {
       for_each_capture(call, head, [&](std::size_t place) {
         float* map = call.scores + call.capture_begin[input] + place * tokens * tokens;
-        for (std::size_t r = 0; r < queries; ++r) std::copy_n(products.score_row(r), tokens, map + (first + r) * tokens);
+        for (std::size_t r = 0; r < queries; ++r)
+          std::copy_n(products.score_row(r), tokens, map + (first + r) * tokens);
       });
     }
     // Scores stay as they are and are scaled inside the exponential, unless a bias in scaled units comes in between.
     float factor = call.scale;
     if (call.bias != nullptr) {
-      for (std::size_t r = 0; r < queries; ++r) ScaleInto(call.scale, products.score_row(r), products.score_row(r), tokens);
+      for (std::size_t r = 0; r < queries; ++r)
+        ScaleInto(call.scale, products.score_row(r), products.score_row(r), tokens);
       const auto stride = static_cast<std::size_t>(products.score_row(1) - products.score_row(0));
       call.bias->add(row, head, first, queries, tokens, products.score_row(0), stride);
       factor = 1.0F;

@@ -131,7 +131,8 @@ class FloatProducts {
         std::fill(to + present, to + lanes, 0.0F);
       }
     }
-    // Rows of a head lie a whole layer's width apart, each on its own page: read once, then used from one run of memory.
+    // Rows of a head lie a whole layer's width apart, each on its own page: read once, then used from one run of
+    // memory.
     for (std::size_t t = 0; t < tokens; ++t) {
       std::copy_n(rows.value.row(t), width, values_ + t * value_width_);
       std::fill(values_ + t * value_width_ + width, values_ + (t + 1) * value_width_, 0.0F);
@@ -145,11 +146,12 @@ class FloatProducts {
 
   void scores(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end) const {
     const std::size_t lanes = hn::Lanes(F32());
-    Product(rows_.query.row(first), rows_.query.stride, columns_ + begin, key_stride_, scores_ + begin, key_stride_, queries,
-            (end - begin + lanes - 1) / lanes, rows_.query.cols);
+    Product(rows_.query.row(first), rows_.query.stride, columns_ + begin, key_stride_, scores_ + begin, key_stride_,
+            queries, (end - begin + lanes - 1) / lanes, rows_.query.cols);
   }
 
-  void context(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end, const float* inverse_sums) const {
+  void context(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end,
+               const float* inverse_sums) const {
     const std::size_t lanes = hn::Lanes(F32());
     const std::size_t width = rows_.context.cols;
     const std::size_t depth = end - begin;
@@ -161,7 +163,8 @@ class FloatProducts {
       HWY_ALIGN float padded[kQueries * HWY_MAX_BYTES / sizeof(float)];
       for (std::size_t c = 0; c < width; c += lanes) {
         Product(scores_ + begin, key_stride_, values + c, value_width_, padded, lanes, queries, 1, depth);
-        for (std::size_t r = 0; r < queries; ++r) std::copy_n(padded + r * lanes, std::min(lanes, width - c), out.row(r) + c);
+        for (std::size_t r = 0; r < queries; ++r)
+          std::copy_n(padded + r * lanes, std::min(lanes, width - c), out.row(r) + c);
       }
     }
     for (std::size_t r = 0; r < queries; ++r) ScaleInto(inverse_sums[r], out.row(r), out.row(r), width);
@@ -219,7 +222,8 @@ void check_attention(const AttentionCall& call) {
   const std::size_t rows = call.row_begin.empty() ? 0 : call.row_begin.back();
   const std::size_t kv_width = call.n_kv_heads * call.d_head;
   const bool rows_fit = call.query.rows >= rows && call.key.rows >= rows && call.value.rows >= rows;
-  const bool cols_fit = call.query.cols == call.context.cols && call.key.cols == kv_width && call.value.cols == kv_width;
+  const bool cols_fit =
+      call.query.cols == call.context.cols && call.key.cols == kv_width && call.value.cols == kv_width;
   if (!rows_fit || !cols_fit) throw_internal("attention: shapes of the call do not fit together");
 }
 

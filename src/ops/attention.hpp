@@ -28,15 +28,16 @@ HeadRows rows_of_head(const AttentionCall& call, std::size_t input, std::size_t 
 /// Whether the call captures anything of this head.
 bool captures_head(const AttentionCall& call, std::size_t head);
 
-/// Calls run(begin, end) for runs of pairs, pair i being input i / n_heads and head i % n_heads, on the executor's threads.
+/// Calls run(begin, end) for runs of pairs, pair i being input i / n_heads and head i % n_heads, on the executor's
+/// threads.
 void for_each_head_run(const AttentionCall& call, Executor* executor,
                        const std::function<void(std::size_t, std::size_t)>& run);
 /// Calls piece(input, head) for all of both, in the same runs.
 void for_each_head(const AttentionCall& call, Executor* executor,
                    const std::function<void(std::size_t, std::size_t)>& piece);
 
-/// Attention in float32 on vector units: blocks of queries against all keys, scores of a block in cache, exact softmax in
-/// two passes. A context row depends on its own input alone.
+/// Attention in float32 on vector units: blocks of queries against all keys, scores of a block in cache, exact softmax
+/// in two passes. A context row depends on its own input alone.
 void attention_f32(const AttentionCall& call, Executor* executor);
 /// One head of one input of it. Matrices of the call are not looked at.
 void attend_head_f32(const AttentionCall& call, std::size_t input, std::size_t head, const HeadRows& rows);

@@ -35,15 +35,16 @@ CpuFeatures detect() {
   __builtin_cpu_init();
   cpu.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   cpu.avx512 = cpu.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512cd");
   cpu.avx512_vnni = cpu.avx512 && __builtin_cpu_supports("avx512vnni");
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
   if (cpu.avx512 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) cpu.avx512_bf16 = (a >> 5 & 1U) != 0;
-  // A pair is one instruction a cycle on AMD's cores, as a multiply-add is. Measured on Intel's (Sapphire Rapids): 1.7 cycles
-  // against half of one, so that half the products a second come out of it.
+  // A pair is one instruction a cycle on AMD's cores, as a multiply-add is. Measured on Intel's (Sapphire Rapids): 1.7
+  // cycles against half of one, so that half the products a second come out of it.
   cpu.fast_bf16_pairs = __builtin_cpu_is("amd");
   if (cpu.avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) {
     const bool tile = (d >> 24 & 1U) != 0;
@@ -73,14 +74,19 @@ std::optional<std::vector<std::string>> limits() {
 
 CpuFeatures allowed() {
   CpuFeatures cpu = detect();
-  const std::pair<bool*, std::string_view> features[] = {
-      {&cpu.avx2, "avx2"},         {&cpu.avx512, "avx512"},     {&cpu.avx512_bf16, "avx512_bf16"}, {&cpu.avx512_vnni, "avx512_vnni"},
-      {&cpu.amx_bf16, "amx_bf16"}, {&cpu.amx_int8, "amx_int8"}};
+  const std::pair<bool*, std::string_view> features[] = {{&cpu.avx2, "avx2"},
+                                                         {&cpu.avx512, "avx512"},
+                                                         {&cpu.avx512_bf16, "avx512_bf16"},
+                                                         {&cpu.avx512_vnni, "avx512_vnni"},
+                                                         {&cpu.amx_bf16, "amx_bf16"},
+                                                         {&cpu.amx_int8, "amx_int8"}};
   const auto limit = limits();
   for (const std::string& word : limit.value_or(std::vector<std::string>())) {
-    const bool known = std::any_of(std::begin(features), std::end(features), [&](const auto& f) { return f.second == word; });
+    const bool known =
+        std::any_of(std::begin(features), std::end(features), [&](const auto& f) { return f.second == word; });
     if (!known) {
-      throw_usage("MHA_CPU: \"" + word + "\": expected words of avx2, avx512, avx512_bf16, avx512_vnni, amx_bf16, amx_int8");
+      throw_usage("MHA_CPU: expected words of avx2, avx512, avx512_bf16, avx512_vnni, amx_bf16, amx_int8, got \"" +
+                  word + "\"; unset it to use all that this CPU has");
     }
   }
   for (const auto& [feature, name] : features) {

@@ -192,6 +192,8 @@ const AddedToken* AddedTokens::token(std::int32_t id) const {
   return found == by_id_.end() ? nullptr : &found->second;
 }
 
-bool AddedTokens::is_special(std::string_view content) const { return special_contents_.contains(std::string(content)); }
+bool AddedTokens::is_special(std::string_view content) const {
+  return special_contents_.contains(std::string(content));
+}
 
 }  // namespace mha::tokenizer

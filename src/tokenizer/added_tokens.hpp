@@ -49,11 +49,11 @@ class LiteralSearch {
   };
   std::optional<Match> match_at(std::string_view text, std::size_t at) const;
 
-  std::vector<Literal> literals_;      ///< sorted
-  std::uint32_t bucket_[257] = {};     ///< first literal that starts with each byte
+  std::vector<Literal> literals_;       ///< sorted
+  std::uint32_t bucket_[257] = {};      ///< first literal that starts with each byte
   std::uint8_t first_bytes_[256] = {};  ///< 1: a literal starts with the byte
-  std::bitset<65536> first_pairs_;     ///< first byte · 256 + second; all of a literal of one byte
-  int only_first_ = -1;                ///< the byte that all of them start with, when it is one
+  std::bitset<65536> first_pairs_;      ///< first byte · 256 + second; all of a literal of one byte
+  int only_first_ = -1;                 ///< the byte that all of them start with, when it is one
 };
 
 /// The added tokens of a tokenizer. Source: tokenizers 0.22.2, tokenizer/added_vocabulary.rs.
@@ -86,9 +86,9 @@ class AddedTokens {
   std::size_t beyond_vocab() const { return beyond_vocab_; }
 
  private:
-  std::vector<AddedToken> tokens_;                            ///< in the order they were added
-  std::vector<AddedToken> specials_;                          ///< special ones, each content once
-  std::unordered_map<std::string, std::int32_t> ids_;         ///< content → id
+  std::vector<AddedToken> tokens_;                     ///< in the order they were added
+  std::vector<AddedToken> specials_;                   ///< special ones, each content once
+  std::unordered_map<std::string, std::int32_t> ids_;  ///< content → id
   std::unordered_map<std::int32_t, AddedToken> by_id_;
   std::unordered_map<std::string, bool> special_contents_;
   LiteralSearch raw_;

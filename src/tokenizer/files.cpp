@@ -38,7 +38,8 @@ std::string template_json(const std::string& text, const Parts& parts, const Add
       continue;
     }
     const auto id = added.id_of(name) ? added.id_of(name) : parts.model->vocab().id_of(name);
-    if (!id) throw_model("tokenizer: " + origin + ": expected the special token \"" + name + "\" in the vocabulary, got none");
+    if (!id)
+      throw_model("tokenizer: " + origin + ": expected the special token \"" + name + "\" in the vocabulary, got none");
     ids[name] = *id;
     json += R"({"SpecialToken":{"id":)" + json_string(name) + R"(,"type_id":)" + type + "}}";
   }
@@ -114,7 +115,8 @@ WordPieceFiles read_word_piece_files(const FileSet& files, const TokenizerSettin
   const std::string kind = settings.tokenizer_class.empty() ? settings.model_type : settings.tokenizer_class;
   const bool mpnet = kind == "MPNetTokenizer" || kind == "mpnet";
   const bool funnel = kind == "FunnelTokenizer" || kind == "funnel";
-  if (kind == "RoFormerTokenizer" || kind == "roformer" || kind == "BertJapaneseTokenizer" || kind == "EsmTokenizer" || kind == "esm") {
+  if (kind == "RoFormerTokenizer" || kind == "roformer" || kind == "BertJapaneseTokenizer" || kind == "EsmTokenizer" ||
+      kind == "esm") {
     throw_model("tokenizer: " + file.origin + ": expected a plain WordPiece vocabulary, got one of " + kind +
                 "; save the model's fast tokenizer as tokenizer.json");
   }
@@ -138,7 +140,8 @@ WordPieceFiles read_word_piece_files(const FileSet& files, const TokenizerSettin
   const bool lowercase = settings.do_lower_case.value_or(true);
   read.normalizer = R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)" +
                     json_bool(settings.tokenize_chinese_chars.value_or(true)) + R"(,"strip_accents":)" +
-                    json_bool(settings.strip_accents.value_or(lowercase)) + R"(,"lowercase":)" + json_bool(lowercase) + "}";
+                    json_bool(settings.strip_accents.value_or(lowercase)) + R"(,"lowercase":)" + json_bool(lowercase) +
+                    "}";
   const std::string cls = all.role_or("cls_token", "");
   const std::string sep = all.role_or("sep_token", "");
   read.single = cls + (funnel ? ":2 $A:0 " : ":0 $A:0 ") + sep + ":0";
@@ -190,7 +193,8 @@ std::string json_from_vocab_txt(const FileSet& files) {
     const std::string_view token = read.vocab.token(id);
     if (read.vocab.find(token) != id) continue;  // a later line has the same token
     if (utf8::first_invalid(token) != utf8::kValid) {
-      throw_model("tokenizer: " + read.origin + ": line " + std::to_string(i + 1) + ": expected valid UTF-8, got other bytes");
+      throw_model("tokenizer: " + read.origin + ": line " + std::to_string(i + 1) +
+                  ": expected valid UTF-8, got other bytes");
     }
     vocab += (vocab.empty() ? "" : ",") + json_string(token) + ":" + std::to_string(id);
   }
@@ -204,7 +208,8 @@ std::string json_from_vocab_txt(const FileSet& files) {
 namespace {
 
 std::string sentencepiece_file(const FileSet& files) {
-  for (const char* name : {"spiece.model", "sentencepiece.bpe.model", "spm.model", "tokenizer.model", "sentencepiece.model"}) {
+  for (const char* name :
+       {"spiece.model", "sentencepiece.bpe.model", "spm.model", "tokenizer.model", "sentencepiece.model"}) {
     if (files.has(name)) return name;
   }
   for (const FileSet::Entry& entry : files.list()) {
@@ -226,7 +231,8 @@ Parts parts_of(const FileSet& files, const TokenizerSettings& settings) {
     return parts_from_sentencepiece(files, model, settings);
   }
   throw_model("tokenizer: " + files.origin() +
-              ": expected tokenizer.json, vocab.txt, vocab.json with merges.txt or source.spm, or a *.model of SentencePiece, got none");
+              ": expected tokenizer.json, vocab.txt, vocab.json with merges.txt or source.spm, or a *.model of "
+              "SentencePiece, got none");
 }
 
 }  // namespace

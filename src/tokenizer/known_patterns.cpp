@@ -20,11 +20,11 @@ enum Class : std::uint8_t { kLetter, kNumber, kSpace, kOther, kNotAscii };
 constexpr std::array<std::uint8_t, 256> make_classes() {
   std::array<std::uint8_t, 256> classes{};
   for (unsigned c = 0; c < 256; ++c) {
-    classes[c] = c >= 0x80                                                ? kNotAscii
-                 : (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')       ? kLetter
-                 : c >= '0' && c <= '9'                                   ? kNumber
-                 : c == ' ' || (c >= 9 && c <= 13)                        ? kSpace
-                                                                          : kOther;
+    classes[c] = c >= 0x80                                          ? kNotAscii
+                 : (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ? kLetter
+                 : c >= '0' && c <= '9'                             ? kNumber
+                 : c == ' ' || (c >= 9 && c <= 13)                  ? kSpace
+                                                                    : kOther;
   }
   return classes;
 }
@@ -80,8 +80,8 @@ std::size_t contraction_any_case(const Reader& r, std::size_t at) {
   return at;
 }
 
-// \s+(?!\S)|\s+ for the run of white space [at, end): all of it at the end of the text, else all but the last character,
-// unless that is the only one.
+// \s+(?!\S)|\s+ for the run of white space [at, end): all of it at the end of the text, else all but the last
+// character, unless that is the only one.
 std::size_t space_run(const Reader& r, std::size_t at, std::size_t end) {
   if (end == r.size) return end;
   std::size_t last = end - 1;
@@ -167,7 +167,8 @@ Classes classify(const char* bytes) {
 /// from the bits. What of a block reaches into the next one is kept in between.
 class Gpt2Words {
  public:
-  Gpt2Words(std::string_view text, std::uint32_t offset, std::vector<Span>& out) : text_(text), offset_(offset), out_(out) {}
+  Gpt2Words(std::string_view text, std::uint32_t offset, std::vector<Span>& out)
+      : text_(text), offset_(offset), out_(out) {}
 
   /// False when white space beyond ASCII was met, whose last character is not one byte.
   bool find() {

@@ -199,8 +199,7 @@ class LowercaseFirst final : public Normalizer {
 class Pipeline final : public Tokenizer {
  public:
   explicit Pipeline(Parts parts)
-      : parts_(std::move(parts)),
-        added_(parts_.added_tokens, parts_.model->vocab(), parts_.normalizer.get()) {
+      : parts_(std::move(parts)), added_(parts_.added_tokens, parts_.model->vocab(), parts_.normalizer.get()) {
     if (!parts_.post_processor.trims().empty()) {
       margins_.resize(parts_.model->vocab().id_limit());
       for (std::size_t id = 0; id < margins_.size(); ++id) {
@@ -319,7 +318,8 @@ class Pipeline final : public Tokenizer {
       for (const auto& slot : layout) size += slot.sequence < 0 ? 1 : windows[slot.sequence].end;
       resize(out, size);
       Writer writer{*this, sequences, out};
-      for (const auto& slot : layout) writer.write(slot, slot.type_id, slot.sequence < 0 ? Window{0, 0} : windows[slot.sequence]);
+      for (const auto& slot : layout)
+        writer.write(slot, slot.type_id, slot.sequence < 0 ? Window{0, 0} : windows[slot.sequence]);
       return;
     }
     if (*options.max_length < specials) {

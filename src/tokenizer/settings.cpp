@@ -12,7 +12,8 @@ namespace mha::tokenizer {
 namespace {
 
 // The order in which the reference adds them.
-constexpr std::array kRoles = {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+constexpr std::array kRoles = {"bos_token", "eos_token", "unk_token", "sep_token",
+                               "pad_token", "cls_token", "mask_token"};
 
 AddedToken special_token(std::string content) {
   AddedToken token;
@@ -65,7 +66,8 @@ void read_config(const JsonValue& root, TokenizerSettings& settings) {
   settings.add_prefix_space = flag(root, "add_prefix_space");
   settings.keep_accents = flag(root, "keep_accents");
   settings.split_by_punct = flag(root, "split_by_punct");
-  if (const auto value = root.find("extra_ids")) settings.extra_ids = static_cast<std::size_t>(value->as_integer(0, 1'000'000));
+  if (const auto value = root.find("extra_ids"))
+    settings.extra_ids = static_cast<std::size_t>(value->as_integer(0, 1'000'000));
   read_tokens(root, settings);
   if (const auto decoder = root.find("added_tokens_decoder")) {
     std::vector<std::pair<std::int64_t, AddedToken>> added;
@@ -135,7 +137,8 @@ TokenizerSettings read_settings(const FileSet& files) {
     settings.model_type = root.string_or("model_type", "");
     if (settings.tokenizer_class.empty()) {
       settings.tokenizer_class = root.string_or("tokenizer_class", "");
-      if (settings.tokenizer_class.ends_with("Fast")) settings.tokenizer_class.resize(settings.tokenizer_class.size() - 4);
+      if (settings.tokenizer_class.ends_with("Fast"))
+        settings.tokenizer_class.resize(settings.tokenizer_class.size() - 4);
     }
   });
   return settings;

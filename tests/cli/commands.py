@@ -355,7 +355,7 @@ class CommandLine(unittest.TestCase):
 
     def test_a_word_of_the_environment_that_means_nothing_is_an_error(self):
         error = run("encode", "hi", MHA_CPU="avx2 avx3", check=2).stderr.decode()
-        self.assertIn('MHA_CPU: "avx3"', error)
+        self.assertIn('got "avx3"', error)
         self.assertIn("amx_int8", error)
 
     def test_version_names_backends_and_cpu(self):

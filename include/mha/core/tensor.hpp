@@ -75,7 +75,8 @@ struct Matrix {
   operator ConstMatrix() const { return {data, rows, cols, stride}; }
 };
 
-/// Float array aligned to 64 bytes. Grows only by `reserve`; contents are not kept when it grows.
+/// Float array aligned to 64 bytes, for what lives long and is read over and over: it shares large pages with others of its
+/// kind, and its memory returns to the system with theirs. Grows only by `reserve`; contents are not kept when it grows.
 class FloatBuffer {
  public:
   FloatBuffer() = default;

@@ -57,17 +57,17 @@ class ScoreBias {
 /// Multi-head attention over the ragged batch (Vaswani et al. 2017, §3.2): softmax(scale·Q·Kᵀ + bias)·V for each input
 /// and head. Heads are column blocks of d_head, addressed by stride.
 struct AttentionCall {
-  ConstMatrix query;                        ///< [N, n_heads · d_head]
-  ConstMatrix key, value;                   ///< [N, n_kv_heads · d_head]
-  Matrix context;                           ///< [N, n_heads · d_head], written
-  std::span<const std::size_t> row_begin;   ///< [inputs + 1]
+  ConstMatrix query;                       ///< [N, n_heads · d_head]
+  ConstMatrix key, value;                  ///< [N, n_kv_heads · d_head]
+  Matrix context;                          ///< [N, n_heads · d_head], written
+  std::span<const std::size_t> row_begin;  ///< [inputs + 1]
   std::size_t n_heads = 0;
   std::size_t n_kv_heads = 0;
   std::size_t d_head = 0;
   float scale = 1.0F;
-  std::size_t window = 0;                   ///< a query sees |i − j| ≤ window; 0: everything
+  std::size_t window = 0;  ///< a query sees |i − j| ≤ window; 0: everything
   const ScoreBias* bias = nullptr;
-  std::span<const std::uint8_t> ablated;    ///< [n_heads], 1: the head's context is zero; empty: none
+  std::span<const std::uint8_t> ablated;  ///< [n_heads], 1: the head's context is zero; empty: none
 
   /// Capture, beside the fast path: for each head in `capture_heads`, in that order, [T][T] of each input.
   /// `scores` are Q·Kᵀ, `scaled` what enters the softmax, `probs` what leaves it. nullptr: not wanted.
@@ -87,14 +87,14 @@ using RotateHeads = std::function<void(Matrix query, Matrix key, Matrix value)>;
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string_view name() const = 0;       ///< "native", "onednn", "openblas", "reference"
-  virtual std::string description() const = 0;     ///< with version and the kernels it chose for this CPU
+  virtual std::string_view name() const = 0;    ///< "native", "onednn", "openblas", "reference"
+  virtual std::string description() const = 0;  ///< with version and the kernels it chose for this CPU
   virtual bool supports(Precision precision) const = 0;
 
   /// Packs weights that share their input, rows joined in order (Q, K and V are one projection). The views must stay
   /// valid as long as the result: what is cheaper to read in place, or to pack when it is first used, is not copied.
-  /// `input_range` [in] says how large each input column usually gets, in any unit, where that is known: int8 shares the
-  /// rounding between inputs and weights by it (Xiao et al. 2022, "SmoothQuant"); others do not look at it.
+  /// `input_range` [in] says how large each input column usually gets, in any unit, where that is known: int8 shares
+  /// the rounding between inputs and weights by it (Xiao et al. 2022, "SmoothQuant"); others do not look at it.
   virtual std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
                                              std::span<const float> input_range) const = 0;
   std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision) const {
@@ -114,9 +114,9 @@ class Backend {
   /// Attention of every input and head of the call.
   virtual void attention(const AttentionCall& call, Precision precision, Executor* executor) const = 0;
 
-  /// The projection to Q, K and V (joined in that order) and attention in one, a few heads at a time, so that what is between
-  /// them stays in cache; `rotate` may be empty. The call's own query, key and value are not looked at. Gives the bits of
-  /// `linear`, rotation and `attention`; false where it does not serve the call: nothing is done then.
+  /// The projection to Q, K and V (joined in that order) and attention in one, a few heads at a time, so that what is
+  /// between them stays in cache; `rotate` may be empty. The call's own query, key and value are not looked at. Gives
+  /// the bits of `linear`, rotation and `attention`; false where it does not serve the call: nothing is done then.
   virtual bool project_and_attend(const PackedLinear&, ConstMatrix, const AttentionCall&, const RotateHeads&, Precision,
                                   Executor*) const {
     return false;

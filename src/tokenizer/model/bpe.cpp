@@ -15,8 +15,8 @@
 namespace mha::tokenizer {
 namespace {
 
-constexpr std::size_t kFew = 32;     // symbols up to which looking at all pairs beats a heap
-constexpr std::size_t kBlock = 4096; // symbols that are merged at once; a longer word is cut (merge_long)
+constexpr std::size_t kFew = 32;      // symbols up to which looking at all pairs beats a heap
+constexpr std::size_t kBlock = 4096;  // symbols that are merged at once; a longer word is cut (merge_long)
 constexpr std::uint32_t kEnd = 0xFFFFFFFF;
 
 std::size_t character_size(char lead) {
@@ -166,9 +166,8 @@ void Bpe::symbols_of(std::string_view word, Scratch& scratch) const {
     const bool first = begin == 0;
     const bool last = begin + size == word.size();
     const std::size_t place = (first ? 1U : 0U) + (last ? 2U : 0U);
-    const std::int32_t id = size == 1 && !reads_bytes_
-                                ? initial_[place][static_cast<unsigned char>(word[begin])]
-                                : token_of(word.substr(begin, size), first, last, scratch);
+    const std::int32_t id = size == 1 && !reads_bytes_ ? initial_[place][static_cast<unsigned char>(word[begin])]
+                                                       : token_of(word.substr(begin, size), first, last, scratch);
     if (id >= 0) {
       flush();
       symbols.push_back({id, static_cast<std::uint32_t>(size), 1});
@@ -294,18 +293,18 @@ void Bpe::merge(std::span<const Symbol> symbols, Scratch& scratch, std::vector<S
   }
 }
 
-bool Bpe::stay_apart(const Symbol& left, const Symbol& right, std::span<const Symbol> symbols,
-                     Scratch& scratch) const {
+bool Bpe::stay_apart(const Symbol& left, const Symbol& right, std::span<const Symbol> symbols, Scratch& scratch) const {
   scratch.probe.clear();
   merge(symbols.first(left.count + right.count), scratch, scratch.probe);
   return scratch.probe.size() == 2 && scratch.probe[0].id == left.id && scratch.probe[0].count == left.count &&
          scratch.probe[1].id == right.id;
 }
 
-// A very long word, block by block, in linear time and with the heap in the cache. Two stretches may be merged apart from
-// each other exactly when the last symbol of the one and the first of the other come out unchanged if only their own text
-// is merged: inside each stretch merges happen in the same order with or without the other, so the first merge across the
-// border would be the same one. Where they do not stay apart, the block takes back symbols from what is done.
+// A very long word, block by block, in linear time and with the heap in the cache. Two stretches may be merged apart
+// from each other exactly when the last symbol of the one and the first of the other come out unchanged if only their
+// own text is merged: inside each stretch merges happen in the same order with or without the other, so the first merge
+// across the border would be the same one. Where they do not stay apart, the block takes back symbols from what is
+// done.
 void Bpe::merge_long(std::span<const Symbol> symbols, Scratch& scratch, std::vector<Symbol>& out) const {
   std::vector<Symbol>& block = scratch.block;
   for (std::size_t position = 0; position < symbols.size();) {
@@ -381,8 +380,8 @@ void Bpe::cut(std::string_view word, Scratch& scratch) const {
   std::uint32_t byte_end = 0;  // where the character of word[byte] ends in the written word
   const auto byte_at = [&](std::uint32_t place) {
     while (place >= byte_end && byte < word.size()) {
-      byte_end += static_cast<std::uint32_t>(
-          ByteLevelAlphabet::get().utf8(static_cast<unsigned char>(word[byte++])).size());
+      byte_end +=
+          static_cast<std::uint32_t>(ByteLevelAlphabet::get().utf8(static_cast<unsigned char>(word[byte++])).size());
     }
     return static_cast<std::uint32_t>(byte - 1);
   };
@@ -412,7 +411,8 @@ std::shared_ptr<Model> make_bpe(const JsonValue& value) {
   parts.fuse_unk = value.bool_or("fuse_unk", false);
   parts.byte_fallback = value.bool_or("byte_fallback", false);
   parts.ignore_merges = value.bool_or("ignore_merges", false);
-  if (const auto dropout = value.find("dropout"); dropout && !(dropout->as_double() >= 0 && dropout->as_double() <= 1)) {
+  if (const auto dropout = value.find("dropout");
+      dropout && !(dropout->as_double() >= 0 && dropout->as_double() <= 1)) {
     dropout->fail("a number from 0 to 1");
   }
 
@@ -440,7 +440,8 @@ std::shared_ptr<Model> make_bpe(const JsonValue& value) {
     std::string_view right;
     if (*as_pairs) {
       merge.expect_array();
-      if (merge.size() != 2) merge.error("expected a pair of tokens, got " + std::to_string(merge.size()) + " elements");
+      if (merge.size() != 2)
+        merge.error("expected a pair of tokens, got " + std::to_string(merge.size()) + " elements");
       auto element = merge.elements().begin();
       left = (*element).as_view(left_buffer);
       ++element;

@@ -41,9 +41,8 @@ struct BpeParts {
   std::string add_merge(std::string_view left, std::string_view right);
 };
 
-/// Byte-pair encoding: symbols are joined two by two, lowest rank first, leftmost first among equals. Dropout is ignored:
-/// encoding is deterministic.
-/// Source: tokenizers 0.22.2, models/bpe/model.rs and word.rs.
+/// Byte-pair encoding: symbols are joined two by two, lowest rank first, leftmost first among equals. Dropout is
+/// ignored: encoding is deterministic. Source: tokenizers 0.22.2, models/bpe/model.rs and word.rs.
 class Bpe final : public Model {
  public:
   explicit Bpe(BpeParts parts);
@@ -107,8 +106,8 @@ class Bpe final : public Model {
   std::int32_t unk_id_ = -1;
   bool affixes_ = false;
   bool reads_bytes_ = false;
-  std::array<std::int32_t, 256> fallback_{};                 ///< `<0x00>` … `<0xFF>`, -1 where there is none
-  std::array<std::array<std::int32_t, 256>, 4> initial_{};   ///< by first + 2·last: ASCII characters, or bytes
+  std::array<std::int32_t, 256> fallback_{};                ///< `<0x00>` … `<0xFF>`, -1 where there is none
+  std::array<std::array<std::int32_t, 256>, 4> initial_{};  ///< by first + 2·last: ASCII characters, or bytes
 };
 
 }  // namespace mha::tokenizer

@@ -37,8 +37,9 @@ std::uint64_t eight_bytes(std::string_view key, std::size_t begin) {
 
 }  // namespace
 
-/// Nodes are placed in blocks of 256, all children of one parent in one block. Of the blocks with room only the last few
-/// are tried, so that building stays linear. Keys are sorted on the way down: many by counting the next byte, few at once.
+/// Nodes are placed in blocks of 256, all children of one parent in one block. Of the blocks with room only the last
+/// few are tried, so that building stays linear. Keys are sorted on the way down: many by counting the next byte, few
+/// at once.
 struct ByteTrie::Builder {
   struct Key {
     std::uint64_t first;   ///< its first eight bytes
@@ -55,7 +56,7 @@ struct ByteTrie::Builder {
   };
   struct Block {
     std::array<std::uint64_t, 4> free{~0ULL, ~0ULL, ~0ULL, ~0ULL};  ///< a bit a place
-    std::uint32_t room = 256;                                         ///< free places
+    std::uint32_t room = 256;                                       ///< free places
   };
   static constexpr std::size_t kOpen = 4;
   static constexpr std::uint32_t kFew = 64;  ///< keys that are sorted at once
@@ -76,9 +77,7 @@ struct ByteTrie::Builder {
     if (open.size() > kOpen) open.erase(open.begin());
   }
 
-  static bool is_free(const Block& block, unsigned place) {
-    return (block.free[place >> 6] >> (place & 63) & 1) != 0;
-  }
+  static bool is_free(const Block& block, unsigned place) { return (block.free[place >> 6] >> (place & 63) & 1) != 0; }
 
   /// Whether `count` labels have a fair chance to fit into the free places of a block, if these lie at random.
   static bool may_fit(const Block& block, std::size_t count) {
@@ -182,7 +181,8 @@ struct ByteTrie::Builder {
     return count;
   }
 
-  /// Sorts the keys of `work` as far as its node needs, takes the one that ends there, and finds the labels of the others.
+  /// Sorts the keys of `work` as far as its node needs, takes the one that ends there, and finds the labels of the
+  /// others.
   std::size_t split(Work& work) {
     const bool many = !work.sorted && work.end - work.begin > kFew;
     if (!many && !work.sorted) sort(work.begin, work.end);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kUnkPenalty = 10.0;
 constexpr std::uint32_t kNowhere = 0xFFFFFFFF;
-constexpr std::uint32_t kStretch = 4096;  // bytes of a path that are kept at least, before its settled start is looked for
+constexpr std::uint32_t kStretch =
+    4096;  // bytes of a path that are kept at least, before its settled start is looked for
 
 std::size_t character_size(char lead) {
   const auto byte = static_cast<unsigned char>(lead);
@@ -115,7 +116,8 @@ void Unigram::best_path(std::string_view word, Scratch& scratch) const {
     std::reverse(path.begin() + static_cast<std::ptrdiff_t>(first), path.end());
   };
 
-  // The furthest byte that all paths to `start` and beyond come through: whichever of them wins, it is settled that far.
+  // The furthest byte that all paths to `start` and beyond come through: whichever of them wins, it is settled that
+  // far.
   const auto common_start = [&](std::uint32_t start) {
     std::uint32_t common = start;
     for (std::uint32_t end = start + 1; end <= reach; ++end) {
@@ -227,7 +229,8 @@ std::shared_ptr<Model> make_unigram(const JsonValue& value) {
   std::string buffer;
   for (const JsonValue entry : vocab.elements()) {
     entry.expect_array();
-    if (entry.size() != 2) entry.error("expected a piece and its score, got " + std::to_string(entry.size()) + " elements");
+    if (entry.size() != 2)
+      entry.error("expected a piece and its score, got " + std::to_string(entry.size()) + " elements");
     auto element = entry.elements().begin();
     std::string_view piece = (*element).as_view(buffer);
     if (piece.data() == buffer.data()) piece = unescaped.emplace_back(piece);
@@ -239,7 +242,8 @@ std::shared_ptr<Model> make_unigram(const JsonValue& value) {
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) parts.vocab.prefetch(Vocab::key_of(pieces[i + kAhead], pieces[i + kAhead].size()));
     if (!parts.vocab.add(pieces[i], static_cast<std::int32_t>(i))) {
-      vocab.error("expected each piece once, got \"" + std::string(pieces[i]) + "\" twice (element " + std::to_string(i) + ")");
+      vocab.error("expected each piece once, got \"" + std::string(pieces[i]) + "\" twice (element " +
+                  std::to_string(i) + ")");
     }
   }
   parts.add_pieces(scores);

@@ -21,11 +21,11 @@ namespace mha::tokenizer {
 
 static_assert(std::endian::native == std::endian::little, "keys are put together from their lowest byte on");
 
-/// Bounded memory of how short words were cut, for one thread and one model: the same word need not be worked out again.
-/// Nearly all words are short and of few pieces: they fill half a cache line, and most look-ups touch no more than the line
-/// of the pair of entries that a word falls on. The others lie in a smaller table of whole lines. A pair that is full
-/// borrows from its neighbour; of four that are taken one that nobody asked for again is given up first. Words that do not
-/// fit an entry are not kept.
+/// Bounded memory of how short words were cut, for one thread and one model: the same word need not be worked out
+/// again. Nearly all words are short and of few pieces: they fill half a cache line, and most look-ups touch no more
+/// than the line of the pair of entries that a word falls on. The others lie in a smaller table of whole lines. A pair
+/// that is full borrows from its neighbour; of four that are taken one that nobody asked for again is given up first.
+/// Words that do not fit an entry are not kept.
 class WordCache {
  public:
   static constexpr std::size_t kShortBytes = 15;
@@ -35,13 +35,14 @@ class WordCache {
 
   WordCache() : shorts_(kShortBits), longs_(kLongBits) {}
 
-  /// Cuts all words (none empty), those that are known from memory: appends their pieces to `out`. `cut(word)` gives the
-  /// parts of a word that is not ({id, begin, end} in bytes of the word) and whether they may be kept: each begins where
-  /// the one before it ends, the first at 0.
+  /// Cuts all words (none empty), those that are known from memory: appends their pieces to `out`. `cut(word)` gives
+  /// the parts of a word that is not ({id, begin, end} in bytes of the word) and whether they may be kept: each begins
+  /// where the one before it ends, the first at 0.
   template <typename Cut>
   void tokenize(std::string_view text, std::span<const Span> words, const Cut& cut, std::vector<Piece>& out) {
     const Tail tail(text);
-    // The keys of some words are worked out before the first is looked for: the memory of their entries is here in time.
+    // The keys of some words are worked out before the first is looked for: the memory of their entries is here in
+    // time.
     constexpr std::size_t kAtOnce = 32;
     ShortKey keys[kAtOnce];
     Piece found[kAtOnce * kShortPieces];
@@ -115,8 +116,8 @@ class WordCache {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
-  /// Entries, in pairs. The memory is zero because the system gives it so: a page costs nothing until a word falls on it.
-  /// Where it can be one huge page, it is: words fall all over it.
+  /// Entries, in pairs. The memory is zero because the system gives it so: a page costs nothing until a word falls on
+  /// it. Where it can be one huge page, it is: words fall all over it.
   template <typename Entry>
   struct Table {
     explicit Table(unsigned bits) {
@@ -233,8 +234,8 @@ class WordCache {
 
   /// Appends the pieces of a word that no short entry holds, and keeps them where they fit.
   template <typename Cut>
-  void add_other(std::string_view word, const ShortKey& short_key, std::uint32_t begin, std::uint32_t index, const Cut& cut,
-                 std::vector<Piece>& out) {
+  void add_other(std::string_view word, const ShortKey& short_key, std::uint32_t begin, std::uint32_t index,
+                 const Cut& cut, std::vector<Piece>& out) {
     LongKey key{};
     if (word.size() <= kMaxBytes) {
       key = long_key(word);
@@ -252,7 +253,8 @@ class WordCache {
     if (parts.size() > out.size()) out.reserve(out.size() + parts.size());
     for (const auto& part : parts) out.push_back({part.id, begin + part.begin, begin + part.end, index});
     if (!may_keep || word.size() > kMaxBytes || parts.size() > kMaxPieces) return;
-    if (word.size() <= kShortBytes && parts.size() <= kShortPieces && !parts.empty() && parts.back().end == word.size()) {
+    if (word.size() <= kShortBytes && parts.size() <= kShortPieces && !parts.empty() &&
+        parts.back().end == word.size()) {
       Short& entry = shorts_.make_room(short_key.pair);
       entry.low = short_key.low;
       entry.high = short_key.high;

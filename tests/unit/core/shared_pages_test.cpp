@@ -16,7 +16,8 @@ TEST_CASE("shared pages are aligned, apart from each other and outlive their nei
   };
   std::vector<Array> arrays;
   // From nothing to more than a chunk takes from its neighbours.
-  for (const std::size_t bytes : {0U, 1U, 64U, 1000U, 300'000U, 5'000'000U, 20'000'000U, 7'000'000U, 8'000'000U, 8'000'000U}) {
+  for (const std::size_t bytes :
+       {0U, 1U, 64U, 1000U, 300'000U, 5'000'000U, 20'000'000U, 7'000'000U, 8'000'000U, 8'000'000U}) {
     const int fill = static_cast<int>(arrays.size()) + 1;
     arrays.push_back({shared_pages(bytes), bytes, fill});
     CHECK(reinterpret_cast<std::uintptr_t>(arrays.back().memory.get()) % 64 == 0);
@@ -26,7 +27,8 @@ TEST_CASE("shared pages are aligned, apart from each other and outlive their nei
   for (const Array& array : arrays) {
     if (array.memory == nullptr) continue;
     for (std::size_t i = 0; i < array.bytes; ++i) {
-      if (array.memory.get()[i] != static_cast<std::byte>(array.fill)) FAIL("array " << array.fill << " changed at " << i);
+      if (array.memory.get()[i] != static_cast<std::byte>(array.fill))
+        FAIL("array " << array.fill << " changed at " << i);
     }
   }
 }

@@ -111,8 +111,8 @@ void turn(Matrix query, Matrix key, Matrix value) {
 }
 
 /// From x: by one call where `fused`, else step by step. False where the backend does not serve the call.
-bool run_projected(const Backend& backend, const Case& c, bool fused, bool turned, Precision precision, Executor* executor,
-                   Result& result) {
+bool run_projected(const Backend& backend, const Case& c, bool fused, bool turned, Precision precision,
+                   Executor* executor, Result& result) {
   Prepared prepared(c, true);
   const std::size_t joined = prepared.width + 2 * prepared.kv_width;
   const test::LinearCase layer(80, joined, 43);
@@ -127,8 +127,9 @@ bool run_projected(const Backend& backend, const Case& c, bool fused, bool turne
     const Matrix y{qkv.data(), prepared.rows, joined};
     backend.linear(*packed, input, y, {}, executor);
     prepared.look_at(y);
-    if (turned) turn(y.cols_of(0, prepared.width), y.cols_of(prepared.width, prepared.kv_width),
-                     y.cols_of(prepared.width + prepared.kv_width, prepared.kv_width));
+    if (turned)
+      turn(y.cols_of(0, prepared.width), y.cols_of(prepared.width, prepared.kv_width),
+           y.cols_of(prepared.width + prepared.kv_width, prepared.kv_width));
     backend.attention(prepared.call, precision, executor);
   }
   result = std::move(prepared.result);
@@ -145,11 +146,10 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   return largest;
 }
 
-const std::vector<Case> kCases{
-    {{1}, 1, 1, 1, 0, false, false},         {{5, 1, 17}, 2, 2, 32, 0, false, false},
-    {{33, 40}, 3, 3, 20, 0, false, true},    {{64, 7}, 4, 2, 64, 0, true, false},
-    {{100, 3}, 2, 1, 33, 9, false, false},   {{50}, 2, 2, 16, 4, true, true},
-    {{130, 2, 70}, 6, 3, 8, 16, false, true}, {{31}, 2, 2, 128, 0, false, false}};
+const std::vector<Case> kCases{{{1}, 1, 1, 1, 0, false, false},          {{5, 1, 17}, 2, 2, 32, 0, false, false},
+                               {{33, 40}, 3, 3, 20, 0, false, true},     {{64, 7}, 4, 2, 64, 0, true, false},
+                               {{100, 3}, 2, 1, 33, 9, false, false},    {{50}, 2, 2, 16, 4, true, true},
+                               {{130, 2, 70}, 6, 3, 8, 16, false, true}, {{31}, 2, 2, 128, 0, false, false}};
 
 }  // namespace
 
@@ -232,8 +232,9 @@ TEST_CASE("captured rows of attention sum to one") {
 }
 
 TEST_CASE("heads projected and attended to one by one have the bits of projection, rotation and attention") {
-  const std::vector<Case> cases{
-      {{45, 7, 100, 16, 17}, 4, 4, 32, 0, false, false}, {{45, 30}, 4, 2, 64, 0, true, true}, {{300}, 2, 2, 32, 9, false, false}};
+  const std::vector<Case> cases{{{45, 7, 100, 16, 17}, 4, 4, 32, 0, false, false},
+                                {{45, 30}, 4, 2, 64, 0, true, true},
+                                {{300}, 2, 2, 32, 9, false, false}};
   test::ThreadExecutor two(2);
   const Backend& backend = backend_named("native");
   std::size_t served = 0;

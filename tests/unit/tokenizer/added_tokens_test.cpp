@@ -80,7 +80,8 @@ TEST_CASE("literal search: of one byte, of several, at the end of a text, none")
 }
 
 TEST_CASE("added tokens: those of the vocabulary keep their id, others count on from its size") {
-  const AddedTokens tokens({token("<new>"), token("<s>"), token("<more>"), token("<new>"), token("")}, vocab(), nullptr);
+  const AddedTokens tokens({token("<new>"), token("<s>"), token("<more>"), token("<new>"), token("")}, vocab(),
+                           nullptr);
   CHECK(tokens.id_of("<new>") == 2);
   CHECK(tokens.id_of("<s>") == 1);
   CHECK(tokens.id_of("<more>") == 3);

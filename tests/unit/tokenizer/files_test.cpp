@@ -55,8 +55,9 @@ TEST_CASE("folder: settings beside vocab.txt are followed") {
 TEST_CASE("folder: the added tokens of newer configs come in the order of their ids") {
   const TemporaryFolder folder;
   folder.write("vocab.txt", kVocab);
-  folder.write("tokenizer_config.json",
-               R"({"added_tokens_decoder": {"12": {"content": "<y>", "special": true}, "10": {"content": "<x>", "special": false, "normalized": true}}})");
+  folder.write(
+      "tokenizer_config.json",
+      R"({"added_tokens_decoder": {"12": {"content": "<y>", "special": true}, "10": {"content": "<x>", "special": false, "normalized": true}}})");
   const auto tokenizer = Tokenizer::from_folder(folder.path().string());
   CHECK(tokenizer->id_of("<x>") == 10);
   CHECK(tokenizer->id_of("<y>") == 11);
@@ -87,5 +88,6 @@ TEST_CASE("folder: a vocabulary without its specials is refused by name") {
   folder.write("vocab.txt", "a\nb\n");
   CHECK_NOTHROW(Tokenizer::from_folder(folder.path().string()));  // the specials are added, as the reference does
   folder.write("tokenizer_config.json", R"({"tokenizer_class": "RoFormerTokenizer"})");
-  CHECK_THAT(error_of(ErrorKind::model, [&] { Tokenizer::from_folder(folder.path().string()); }), Contains("RoFormerTokenizer"));
+  CHECK_THAT(error_of(ErrorKind::model, [&] { Tokenizer::from_folder(folder.path().string()); }),
+             Contains("RoFormerTokenizer"));
 }

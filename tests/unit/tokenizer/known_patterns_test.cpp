@@ -41,9 +41,10 @@ const std::string kKnown[] = {
 };
 
 TEST_CASE("patterns matched by hand equal the engine on random texts") {
-  constexpr std::string_view kParts[] = {"a",  "S",  "s",  "t",  "re", "VE", "ll", "d",  "m",      "'",      "'",  "1",  "23",
-                                         " ",  " ",  " ",  "\n", "\r", "\t", ".",  "!",  "-",      "é",      "ſ",  "中", "²",
-                                         "Ⅳ", "\u00A0", "\u0085", "\u3000", "\u200B", "\u0301", "😀", "\u0660", "\u2028", "K", "\x00"};
+  constexpr std::string_view kParts[] = {
+      "a", "S",      "s",      "t",      "re",     "VE",     "ll", "d",      "m",      "'", "'",   "1",  "23",
+      " ", " ",      " ",      "\n",     "\r",     "\t",     ".",  "!",      "-",      "é", "ſ",   "中", "²",
+      "Ⅳ", "\u00A0", "\u0085", "\u3000", "\u200B", "\u0301", "😀",  "\u0660", "\u2028", "K", "\x00"};
   std::mt19937 random(7);
   for (const std::string& expression : kKnown) {
     const auto known = find_known_pattern(expression);
@@ -59,8 +60,10 @@ TEST_CASE("patterns matched by hand equal the engine on random texts") {
 }
 
 TEST_CASE("GPT-2's words equal the engine's across blocks of sixty-four bytes") {
-  constexpr std::string_view kParts[] = {"a", "s", "t", "re", "ve", "ll", "'", "'", "'s", "1", " ", " ", "  ", "\n", ".",
-                                         "é", "中", "²", "\u0301", "😀", "abcdefg hijklm", "\x01", "\u00A0"};
+  constexpr std::string_view kParts[] = {"a",    "s",     "t",  "re", "ve",     "ll", "'",
+                                         "'",    "'s",    "1",  " ",  " ",      "  ", "\n",
+                                         ".",    "é",     "中", "²",  "\u0301", "😀",  "abcdefg hijklm",
+                                         "\x01", "\u00A0"};
   const auto known = find_known_pattern(kKnown[0]);
   const auto engine = by_engine(kKnown[0]);
   std::mt19937 random(11);
@@ -73,7 +76,8 @@ TEST_CASE("GPT-2's words equal the engine's across blocks of sixty-four bytes") 
     REQUIRE(matches(*known, text) == matches(*engine, text));
   }
   // Each thing that reaches over the border of a block, at each place.
-  for (const std::string middle : {"'s", "'ll", "'s'", "x  y", " \n x", "中", "😀!", "'re  1", "\t a", "中中", "²²", "  "}) {
+  for (const std::string middle :
+       {"'s", "'ll", "'s'", "x  y", " \n x", "中", "😀!", "'re  1", "\t a", "中中", "²²", "  "}) {
     for (std::size_t before = 56; before < 72; ++before) {
       for (const char fill : {'a', ' ', '1', '.'}) {
         for (const std::string_view end : {"", "b", " b"}) {
@@ -150,7 +154,8 @@ TEST_CASE("classes know Unicode 16 whatever the installed engine knows") {
 }
 
 TEST_CASE("what is no class stays as it is written") {
-  for (const std::string same : {R"(\\p{L})", R"([]a]+)", R"(a\)", R"(\p{L)", R"(\p{Nope})", R"([^]\]]x)", R"([[:space:]])"}) {
+  for (const std::string same :
+       {R"(\\p{L})", R"([]a]+)", R"(a\)", R"(\p{L)", R"(\p{Nope})", R"([^]\]]x)", R"([[:space:]])"}) {
     CHECK(with_current_unicode(same) == same);
   }
 }
@@ -162,7 +167,8 @@ TEST_CASE("a regular expression may match nothing, but not twice at one place") 
 }
 
 TEST_CASE("a malformed expression is a model error in the engine's words, a hostile one an input error") {
-  CHECK_THAT(test::error_of(ErrorKind::model, [] { regex("(a"); }), Catch::Contains("(a") && Catch::Contains("parenthesis"));
+  CHECK_THAT(test::error_of(ErrorKind::model, [] { regex("(a"); }),
+             Catch::Contains("(a") && Catch::Contains("parenthesis"));
   test::error_of(ErrorKind::model, [] { regex("[z-a]"); });
   test::error_of(ErrorKind::model, [] { regex(std::string(100000, '(')); });
   const auto nested = regex("(?:a+)+b|(?:x|xx)+$y");

@@ -36,7 +36,8 @@ std::string letters_json(const std::string& extra = "") {
          R"("normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},)"
          R"("pre_tokenizer":{"type":"BertPreTokenizer"},)"
          R"("post_processor":{"type":"BertProcessing","sep":["[SEP]",2],"cls":["[CLS]",1]},)"
-         R"("decoder":null,)" + extra +
+         R"("decoder":null,)" +
+         extra +
          R"("model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":{)" +
          vocab + "}}}";
 }
@@ -107,9 +108,7 @@ TEST_CASE("truncation: keeps either end, counts specials, says what was cut") {
         "tokenizer: maximum length: expected at least the 2 special tokens, got 1");
 }
 
-TEST_CASE("truncation: the file's own limit is not applied") {
-  CHECK(encode(*letters(), "a b c d").size() == 6);
-}
+TEST_CASE("truncation: the file's own limit is not applied") { CHECK(encode(*letters(), "a b c d").size() == 6); }
 
 TEST_CASE("truncation: of a pair, the longer text gives first") {
   CHECK(encode(*letters(), "a b c d", "x", limit(6)).input_ids == Ids{1, 10, 11, 2, 33, 2});
@@ -118,7 +117,8 @@ TEST_CASE("truncation: of a pair, the longer text gives first") {
   options.strategy = TruncationStrategy::only_second;
   CHECK(encode(*letters(), "a b", "w x y z", options).input_ids == Ids{1, 10, 11, 2, 32, 2});
   CHECK_THAT(error_of(ErrorKind::input, [&] { encode(*letters(), "a b c", "w x", options); }), Contains("second text"));
-  CHECK_THAT(error_of(ErrorKind::input, [&] { encode(*letters(), "a b c d e", {}, options); }), Contains("second text"));
+  CHECK_THAT(error_of(ErrorKind::input, [&] { encode(*letters(), "a b c d e", {}, options); }),
+             Contains("second text"));
 }
 
 TEST_CASE("windows: neighbours share the stride, and every token is in one") {
@@ -153,7 +153,11 @@ TEST_CASE("words tokenizer: split as the Whitespace pre-tokenizer, no specials")
   CHECK(out.offsets == Spans{{0, 3}, {4, 6}, {6, 9}, {10, 12}});
   CHECK(out.special_tokens_mask == std::vector<std::uint8_t>{0, 0, 0, 0});
   CHECK(tokenizer->special_count(true) == 0);
-  CHECK_THAT(error_of(ErrorKind::model, [] { Tokenizer::from_words({"a", "a"}, true, "a", "m.json"); }), Contains("\"a\" twice"));
+  CHECK_THAT(error_of(ErrorKind::model,
+                      [] {
+                        Tokenizer::from_words({"a", "a"}, true, "a", "m.json");
+                      }),
+             Contains("\"a\" twice"));
   CHECK_THAT(error_of(ErrorKind::model, [] { Tokenizer::from_words({"a"}, true, "b", "m.json"); }), Contains("\"b\""));
 }
 
@@ -227,8 +231,8 @@ TEST_CASE("tokenizer: one scratch serves several tokenizers, and its contents ch
 TEST_CASE("tokenizer: offsets are on character borders, inside the text, and in order, whatever the text") {
   const auto tokenizer = letters();
   std::mt19937 random(7);
-  const std::vector<std::string> pieces = {"a",  "B",      " ",      "é",  "e\u0301", "中", "😀", "\u00AD", "\t",
-                                           "[MASK]", "new", "\u0301", "각", "½",       "İ",  "ﷺ", "\x01",  "!"};
+  const std::vector<std::string> pieces = {"a",      "B",   " ",      "é",  "e\u0301", "中", "😀", "\u00AD", "\t",
+                                           "[MASK]", "new", "\u0301", "각", "½",       "İ",  "ﷺ", "\x01",   "!"};
   TokenizerScratch scratch;
   Encoding out;
   for (int round = 0; round < 2000; ++round) {
@@ -241,7 +245,8 @@ TEST_CASE("tokenizer: offsets are on character borders, inside the text, and in 
       REQUIRE(here.begin <= here.end);
       REQUIRE(here.end <= text.size());
       REQUIRE(here.begin >= last.begin);
-      REQUIRE(mha::utf8::first_invalid(std::string_view(text).substr(here.begin, here.end - here.begin)) == mha::utf8::kValid);
+      REQUIRE(mha::utf8::first_invalid(std::string_view(text).substr(here.begin, here.end - here.begin)) ==
+              mha::utf8::kValid);
       last = here;
     }
   }

@@ -85,7 +85,8 @@ std::shared_ptr<Model> model_of(const std::vector<std::pair<std::string, double>
 }
 
 // Every end's best path over the whole word at once.
-std::vector<std::uint32_t> naive_ends(const std::vector<std::pair<std::string, double>>& pieces, std::string_view word) {
+std::vector<std::uint32_t> naive_ends(const std::vector<std::pair<std::string, double>>& pieces,
+                                      std::string_view word) {
   std::vector<double> best(word.size() + 1, 0);
   std::vector<std::ptrdiff_t> start(word.size() + 1, -1);
   for (std::size_t begin = 0; begin < word.size(); ++begin) {
@@ -114,7 +115,8 @@ TEST_CASE("long texts, written out stretch by stretch, have the same best path")
     std::string text;
     for (std::size_t i = 0; i < 2 + random() % 4; ++i) text += static_cast<char>('a' + random() % 3);
     const auto same = [&](const auto& piece) { return piece.first == text; };
-    if (std::none_of(pieces.begin(), pieces.end(), same)) pieces.emplace_back(text, -static_cast<double>(random() % 8) / 2);
+    if (std::none_of(pieces.begin(), pieces.end(), same))
+      pieces.emplace_back(text, -static_cast<double>(random() % 8) / 2);
   }
   const auto model = model_of(pieces);
   for (const std::size_t size : {1U, 5U, 24U, 25U, 300U, 4095U, 4097U, 13000U}) {

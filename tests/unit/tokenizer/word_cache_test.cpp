@@ -56,8 +56,9 @@ struct Asked {
     bool right = true;
     for (std::uint32_t i = 0; i < words.size(); ++i) {
       for (const Part& part : how(words[i])) {
-        right = right && at < found.size() && found[at].id == part.id && found[at].begin == spans[i].begin + part.begin &&
-                found[at].end == spans[i].begin + part.end && found[at].word == i;
+        right = right && at < found.size() && found[at].id == part.id &&
+                found[at].begin == spans[i].begin + part.begin && found[at].end == spans[i].begin + part.end &&
+                found[at].word == i;
         ++at;
       }
     }

@@ -81,7 +81,8 @@ HWY_INLINE void PackValues(ConstMatrix value, std::size_t steps, std::byte* to) 
           const __m512 odd = row + 1 < value.rows ? LoadSome(value.row(row + 1) + column, left) : _mm512_setzero_ps();
           const __m512i low = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(even)));
           const __m512i high = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(odd)));
-          _mm512_store_si512(to + tile * kTileBytes + pair * kTileRow, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+          _mm512_store_si512(to + tile * kTileBytes + pair * kTileRow,
+                             _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
         }
       }
     }
@@ -136,16 +137,17 @@ class TileProducts {
     ConvertRows<1>(rows_.query.rows_of(first, queries), queries_, column_steps_ * kPanel);
     for (std::size_t panel = begin / kPanel; panel * kPanel < end; ++panel) {
       MultiplyBlock<PartProducts<1>>(queries_.data, keys_ + panel * column_steps_ * kPartsBytes<1>, column_steps_,
-                           scores_ + panel * kPanel, score_stride_ * sizeof(float), false, queries, {});
+                                     scores_ + panel * kPanel, score_stride_ * sizeof(float), false, queries, {});
     }
   }
 
-  void context(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end, const float* inverse_sums) const {
+  void context(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end,
+               const float* inverse_sums) const {
     const std::size_t first_step = begin / kPanel;
     const std::size_t steps = (end - begin + kPanel - 1) / kPanel;
     for (std::size_t panel = 0; panel < column_steps_; ++panel) {
-      MultiplyBlock<PartProducts<1>>(probs_.data, values_ + (panel * key_panels_ + first_step) * kPartsBytes<1>, steps, context_,
-                           kPanel * sizeof(float), false, queries, {});
+      MultiplyBlock<PartProducts<1>>(probs_.data, values_ + (panel * key_panels_ + first_step) * kPartsBytes<1>, steps,
+                                     context_, kPanel * sizeof(float), false, queries, {});
       const std::size_t column = panel * kPanel;
       const std::size_t cols = std::min(kPanel, rows_.context.cols - column);
       for (std::size_t r = 0; r < queries; ++r) {
@@ -196,7 +198,8 @@ bool has_attention_amx(Precision precision) {
 AttentionTiles::AttentionTiles() { amx::BeginTiles(); }
 AttentionTiles::~AttentionTiles() { amx::EndTiles(); }
 
-void AttentionTiles::attend_head(const AttentionCall& call, std::size_t input, std::size_t head, const HeadRows& rows) const {
+void AttentionTiles::attend_head(const AttentionCall& call, std::size_t input, std::size_t head,
+                                 const HeadRows& rows) const {
   // One tile of queries.
   constexpr std::size_t kShortest = 17;
   thread_local amx::TileScratch scratch;
@@ -214,7 +217,8 @@ bool has_attention_amx(Precision) { return false; }
 AttentionTiles::AttentionTiles() = default;
 AttentionTiles::~AttentionTiles() = default;
 
-void AttentionTiles::attend_head(const AttentionCall& call, std::size_t input, std::size_t head, const HeadRows& rows) const {
+void AttentionTiles::attend_head(const AttentionCall& call, std::size_t input, std::size_t head,
+                                 const HeadRows& rows) const {
   attend_head_f32(call, input, head, rows);
 }
 

@@ -38,15 +38,14 @@ class Engine;
 /// `step` input columns. What lies inside is the engine's.
 struct Packed final : PackedLinear {
   const Engine* engine = nullptr;  // that packed it
-  Precision precision = Precision::f32;
   std::size_t panel_bytes = 0;
   std::size_t panels = 0;
   std::size_t steps = 0;
   Bytes data;
-  std::vector<float> bias;     // [panels · panel], zero beyond `out`
+  std::vector<float> bias;          // [panels · panel], zero beyond `out`
   std::vector<float> column_scale;  // what sums are multiplied by in the tail, [panels · panel]; empty: nothing
   std::vector<std::int32_t> sum;    // int8: Σ codes of a column
-  std::vector<float> input_scale;  // int8: what input columns are multiplied by first, [in]; empty: nothing
+  std::vector<float> input_scale;   // int8: what input columns are multiplied by first, [in]; empty: nothing
 
   const std::byte* panel(std::size_t index) const { return data.data() + index * panel_bytes; }
 };
@@ -60,8 +59,8 @@ struct RowCode {
 /// Input rows in the form an engine multiplies, in scratch that the caller owns.
 struct Operand {
   std::byte* data = nullptr;
-  std::size_t stride = 0;       // bytes, from Engine::operand_stride
-  RowCode* codes = nullptr;     // int8: one a row
+  std::size_t stride = 0;    // bytes, from Engine::operand_stride
+  RowCode* codes = nullptr;  // int8: one a row
 };
 
 /// Memory that will be read next: asked for while a block is multiplied.
@@ -70,12 +69,12 @@ struct Ahead {
   std::size_t bytes = 0;
 };
 
-/// What becomes of the sums of one panel: activation(sums · scale + bias) + residual goes to y, or to an operand where y is
-/// nullptr. Pointers are to row 0 and to the panel's first column.
+/// What becomes of the sums of one panel: activation(sums · scale + bias) + residual goes to y, or to an operand where
+/// y is nullptr. Pointers are to row 0 and to the panel's first column.
 struct Finish {
   const float* bias = nullptr;
-  const float* scale = nullptr;           // of sums, before the bias; nullptr: none
-  const RowCode* codes = nullptr;         // int8: sums are int32, of codes of these rows
+  const float* scale = nullptr;             // of sums, before the bias; nullptr: none
+  const RowCode* codes = nullptr;           // int8: sums are int32, of codes of these rows
   const std::int32_t* code_sums = nullptr;  // int8: Σ codes of a column
   Activation activation = Activation::none;
   bool coarse = false;  // the activation may be as coarse as operands are that are rounded next
@@ -88,8 +87,8 @@ struct Finish {
   std::size_t cols = 0;
 };
 
-/// A block of sums, its rows engine.panel() apart, that is finished while the next block is multiplied: products and tails use
-/// different parts of the CPU.
+/// A block of sums, its rows engine.panel() apart, that is finished while the next block is multiplied: products and
+/// tails use different parts of the CPU.
 struct Waiting {
   const float* sums = nullptr;
   std::size_t row = 0;
@@ -113,11 +112,12 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual std::string_view name() const = 0;
-  virtual std::size_t panel() const = 0;      ///< columns
-  virtual std::size_t row_block() const = 0;  ///< rows of the largest block that `multiply` takes
-  virtual std::size_t step() const = 0;       ///< input columns a step; depth is padded to whole steps
+  virtual std::size_t panel() const = 0;         ///< columns
+  virtual std::size_t row_block() const = 0;     ///< rows of the largest block that `multiply` takes
+  virtual std::size_t step() const = 0;          ///< input columns a step; depth is padded to whole steps
   virtual bool coarse() const { return false; }  ///< operands have eight bits or fewer
-  /// Whether sums of a part of the depth can be continued later: then a feed-forward runs in chunks of its width.
+  /// Whether part of a row is an operand: then a feed-forward runs in chunks of its width. (int8 gives whole rows a
+  /// step.)
   virtual bool splits_depth() const = 0;
 
   virtual std::unique_ptr<Packed> pack(const JoinedWeights& weights) const = 0;
@@ -137,15 +137,16 @@ class Engine {
   virtual void expand(const Packed&, std::size_t, std::size_t, std::size_t, std::byte*) const {}
   /// Bytes of `steps` of a panel.
   virtual std::size_t step_bytes(std::size_t steps) const = 0;
-  /// sums [rows, panel] (+)= rows [row, row + rows) of the operand · the call's steps; `row` is a multiple of row_block(), rows
-  /// at most that. Rows up to row_block() of `sums` and of the operand may be touched.
+  /// sums [rows, panel] (+)= rows [row, row + rows) of the operand · the call's steps; `row` is a multiple of
+  /// row_block(), rows at most that. Rows up to row_block() of `sums` and of the operand may be touched.
   virtual void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
                         bool accumulate, Ahead ahead) const = 0;
   /// Blocks of sums that `multiply_panel` needs.
   virtual std::size_t sum_blocks() const { return 1; }
-  /// All rows of the call, and their tails; the last block may be left waiting, its sums in `sums`. `next` is what is read after
-  /// this panel.
-  virtual void multiply_panel(const PanelCall& call, const Finish& finish, float* sums, Waiting& waiting, Ahead next) const;
+  /// All rows of the call, and their tails; the last block may be left waiting, its sums in `sums`. `next` is what is
+  /// read after this panel.
+  virtual void multiply_panel(const PanelCall& call, const Finish& finish, float* sums, Waiting& waiting,
+                              Ahead next) const;
   void finish(Waiting& waiting) const;
   /// The tail of rows [row, row + rows); the rows of `sums` are `stride` apart, the first is that of `row`.
   void finish(const Finish& tail, const float* sums, std::size_t stride, std::size_t row, std::size_t rows) const;
@@ -159,9 +160,9 @@ class Engine {
   }
 
  protected:
-  /// finish for a tail whose y is nullptr; tail.column is a multiple of panel(); not for int8.
+  /// finish for a tail whose y is nullptr; tail.column is a multiple of panel(). Where `splits_depth`.
   virtual void finish_to_operand(const Finish& tail, const float* sums, std::size_t stride, std::size_t row,
-                                 std::size_t rows) const = 0;
+                                 std::size_t rows) const;
 };
 
 /// finish for a tail that has a y; cols ≤ panel.
@@ -187,13 +188,13 @@ class Lookahead {
 
 /// Engines by instruction; nullptr where this CPU has it not.
 const Engine* engine_bf16_amx();
-const Engine* engine_codes_bf16();          // these three: weights that are int8 already, inputs of one, two, three parts
+const Engine* engine_codes_bf16();  // these three: weights that are int8 already, inputs of one, two, three parts
 const Engine* engine_codes_bf16x3();
 const Engine* engine_codes_bf16x6();
 const Engine* engine_bf16_pairs();          // AVX512_BF16
 const Engine* engine_bf16_by_conversion();  // any CPU, at the speed of float32
 const Engine* engine_int8_amx();
-const Engine* engine_int8_quadruples();     // AVX512_VNNI
+const Engine* engine_int8_quadruples();  // AVX512_VNNI
 
 /// The best engine of this CPU for each precision; nullptr where it has none.
 const Engine* engine_f32();

@@ -25,7 +25,8 @@ namespace mha {
 namespace HWY_NAMESPACE {
 
 template <std::size_t Parts>
-void FinishToParts(const native::Finish& tail, const float* sums, std::size_t stride, std::size_t row, std::size_t rows) {
+void FinishToParts(const native::Finish& tail, const float* sums, std::size_t stride, std::size_t row,
+                   std::size_t rows) {
   WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
     FinishVectors(tail, sums, stride, row, rows, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t) {
       StoreParts<Parts>(value.raw, TiledAt<Parts>(tail.operand, r, tail.column + c));
@@ -36,14 +37,15 @@ void FinishToParts(const native::Finish& tail, const float* sums, std::size_t st
 /// Where a full block of sums ends.
 enum class End { rows, rows_with_residual, operand };
 
-/// The tail of a full block of sums, two rows of two vectors at a time, as `Engine::finish` computes it; what it reads again
-/// and again is in registers.
+/// The tail of a full block of sums, two rows of two vectors at a time, as `Engine::finish` computes it; what it reads
+/// again and again is in registers.
 template <std::size_t Parts, bool Codes, End kEnd, class Function>
 class FullBlock {
  public:
   static constexpr std::size_t kPairs = kBlock / 2;
 
-  HWY_INLINE FullBlock(const native::Waiting& block, const Function& function) : function_(function), sums_(block.sums) {
+  HWY_INLINE FullBlock(const native::Waiting& block, const Function& function)
+      : function_(function), sums_(block.sums) {
     const native::Finish& tail = block.finish;
     left_ = column(tail, 0);
     right_ = column(tail, kTileRows);
@@ -65,7 +67,8 @@ class FullBlock {
     const std::size_t row = 2 * pair;
     const float* from = sums_ + row * kPanel;
     Wide x{{scaled_and_biased(from, row, left_), scaled_and_biased(from + kTileRows, row, right_),
-            scaled_and_biased(from + kPanel, row + 1, left_), scaled_and_biased(from + kPanel + kTileRows, row + 1, right_)}};
+            scaled_and_biased(from + kPanel, row + 1, left_),
+            scaled_and_biased(from + kPanel + kTileRows, row + 1, right_)}};
     x = function_(WideF32(), x);
     if constexpr (kEnd == End::operand) {
       std::byte* to = to_operand_ + row * kTileRow;
@@ -96,7 +99,8 @@ class FullBlock {
     __m512i code_sums;
   };
   static HWY_INLINE Column column(const native::Finish& tail, std::size_t at) {
-    return {hn::LoadU(F32(), tail.bias + at), tail.scale == nullptr ? hn::Set(F32(), 1.0F) : hn::LoadU(F32(), tail.scale + at),
+    return {hn::LoadU(F32(), tail.bias + at),
+            tail.scale == nullptr ? hn::Set(F32(), 1.0F) : hn::LoadU(F32(), tail.scale + at),
             Codes ? _mm512_loadu_si512(tail.code_sums + at) : _mm512_setzero_si512()};
   }
   HWY_INLINE V32 scaled_and_biased(const float* from, std::size_t row, const Column& of) const {
@@ -126,11 +130,12 @@ class FullBlock {
 /// Whether `MultiplyAndFinish` can finish the block.
 inline bool IsFullBlock(const native::Waiting& block) {
   const native::Finish& tail = block.finish;
-  return block.rows == kBlock && tail.cols == kPanel && (tail.residual == nullptr || tail.activation == Activation::none);
+  return block.rows == kBlock && tail.cols == kPanel &&
+         (tail.residual == nullptr || tail.activation == Activation::none);
 }
 
-/// A full block of sums while the full block before is finished, a few rows after each step: a tail that waited for the tiles
-/// would leave both idle in turns.
+/// A full block of sums while the full block before is finished, a few rows after each step: a tail that waited for the
+/// tiles would leave both idle in turns.
 template <class Products, std::size_t Parts, bool Codes>
 void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::size_t steps, float* sums, bool accumulate,
                        native::Ahead ahead, const native::Waiting& before) {
@@ -138,9 +143,9 @@ void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::siz
   const auto run = [&](auto end, const auto& function) __attribute__((always_inline)) {
     using Tail = FullBlock<Parts, Codes, decltype(end)::value, std::decay_t<decltype(function)>>;
     const Tail block(before, function);
-    MultiplyTiles<Products, true, kStreamsRows<Products>, Tail::kPairs>(rows, weights, steps, sums, kPanel * sizeof(float),
-                                                                       accumulate, ahead,
-                                                                       [block](std::size_t pair) __attribute__((always_inline)) { block.finish(pair); });
+    MultiplyTiles<Products, true, kStreamsRows<Products>, Tail::kPairs>(
+        rows, weights, steps, sums, kPanel * sizeof(float), accumulate,
+        ahead, [block](std::size_t pair) __attribute__((always_inline)) { block.finish(pair); });
   };
   if (tail.residual != nullptr) {
     return run(std::integral_constant<End, End::rows_with_residual>(), IdentityFunction());
@@ -153,8 +158,8 @@ void MultiplyAndFinish(const std::byte* rows, const std::byte* weights, std::siz
   });
 }
 
-/// Steps that are multiplied at a time by all rows of a group of blocks: their weights stay in the first-level cache, beside
-/// the sums of the group. Deeper products come back to their sums.
+/// Steps that are multiplied at a time by all rows of a group of blocks: their weights stay in the first-level cache,
+/// beside the sums of the group. Deeper products come back to their sums.
 constexpr std::size_t kWholeDepth = 16;
 constexpr std::size_t kDepthRun = 8;
 constexpr std::size_t kBlocksTogether = 4;
@@ -185,11 +190,12 @@ void MultiplyPanel(const native::Engine& engine, const native::PanelCall& call, 
         const std::byte* weights = tiles + first * Products::kWeightBytes;
         float* block_sums = group_sums + (block - group) * kSums;
         if (last && rows > kTileRows && waiting.rows > 0 && IsFullBlock(waiting)) {
-          MultiplyAndFinish<Products, Parts, Codes>(from, weights, count, block_sums, first > 0, lookahead.step(), waiting);
+          MultiplyAndFinish<Products, Parts, Codes>(from, weights, count, block_sums, first > 0, lookahead.step(),
+                                                    waiting);
         } else {
           if (last) engine.finish(waiting);
-          MultiplyBlock<Products, kStreamsRows<Products>>(from, weights, count, block_sums, kPanel * sizeof(float), first > 0,
-                                                          rows, lookahead.step());
+          MultiplyBlock<Products, kStreamsRows<Products>>(from, weights, count, block_sums, kPanel * sizeof(float),
+                                                          first > 0, rows, lookahead.step());
         }
         if (last) waiting = {block_sums, block * kBlock, rows, tail};
       }
@@ -197,8 +203,9 @@ void MultiplyPanel(const native::Engine& engine, const native::PanelCall& call, 
   }
 }
 
-/// The three parts of weights that are kept as float32, for one step: [2 tiles][16 rows][even, odd input column][16 outputs]
-/// becomes [high][middle][low], two tiles each; rows [begin, end) of the 32. Each part is rounded to nearest; what the last one leaves is zero.
+/// The three parts of weights that are kept as float32, for one step: [2 tiles][16 rows][even, odd input column][16
+/// outputs] becomes [high][middle][low], two tiles each; rows [begin, end) of the 32. Each part is rounded to nearest;
+/// what the last one leaves is zero.
 HWY_INLINE void ExpandTileRows(const std::byte* stored, std::byte* unfolded, std::size_t begin, std::size_t end) {
   constexpr std::size_t kPart = 2 * kTileBytes;
   const __m512i upper_mask = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
@@ -233,11 +240,11 @@ void ExpandSteps(const std::byte* stored, std::size_t steps, std::byte* unfolded
   }
 }
 
-/// Unfolds a step in between the products of the one before: vector units, tiles and memory work side by side, and what is
-/// unfolded stays in the first-level cache. `scratch` holds two steps.
+/// Unfolds a step in between the products of the one before: vector units, tiles and memory work side by side, and what
+/// is unfolded stays in the first-level cache. `scratch` holds two steps.
 template <bool Two>
-HWY_INLINE void ExpandAndMultiplyTiles(const std::byte* rows, const std::byte* stored, std::size_t steps, std::byte* scratch,
-                                       float* sums, std::size_t sums_stride, bool accumulate) {
+HWY_INLINE void ExpandAndMultiplyTiles(const std::byte* rows, const std::byte* stored, std::size_t steps,
+                                       std::byte* scratch, float* sums, std::size_t sums_stride, bool accumulate) {
   constexpr std::size_t kRows = 2 * kTileRows;
   OpenSums<Two>(sums, sums_stride, accumulate);
   ExpandTileRows(stored, scratch, 0, kRows);
@@ -254,8 +261,8 @@ HWY_INLINE void ExpandAndMultiplyTiles(const std::byte* rows, const std::byte* s
   CloseSums<Two>(sums, sums_stride);
 }
 
-void ExpandAndMultiply(const std::byte* rows, const std::byte* stored, std::size_t steps, std::byte* scratch, float* sums,
-                       std::size_t sums_stride, bool accumulate, std::size_t count) {
+void ExpandAndMultiply(const std::byte* rows, const std::byte* stored, std::size_t steps, std::byte* scratch,
+                       float* sums, std::size_t sums_stride, bool accumulate, std::size_t count) {
   if (count > kTileRows) {
     ExpandAndMultiplyTiles<true>(rows, stored, steps, scratch, sums, sums_stride, accumulate);
   } else {
@@ -263,7 +270,8 @@ void ExpandAndMultiply(const std::byte* rows, const std::byte* stored, std::size
   }
 }
 
-/// Weights of 16 outputs, `depth` floats each (a multiple of 32), into their column of tiles; steps lie `step_bytes` apart.
+/// Weights of 16 outputs, `depth` floats each (a multiple of 32), into their column of tiles; steps lie `step_bytes`
+/// apart.
 template <std::size_t Parts>
 void PackOutputs(const float* rows, std::size_t depth, std::byte* to, std::size_t step_bytes) {
   constexpr std::size_t kStep = 2 * kTileRows;
@@ -337,8 +345,8 @@ void ExpandCodes(const std::byte* stored, std::size_t steps, std::byte* unfolded
   }
 }
 
-/// The same products where there are no tiles: pairs of bfloat16 by AVX512_BF16, quadruples of codes by AVX512_VNNI. A register
-/// holds a row of a tile of weights; one pair or quadruple of the input is broadcast.
+/// The same products where there are no tiles: pairs of bfloat16 by AVX512_BF16, quadruples of codes by AVX512_VNNI. A
+/// register holds a row of a tile of weights; one pair or quadruple of the input is broadcast.
 template <std::size_t Rows, bool Codes>
 HWY_INLINE void DotGroup(const std::byte* rows, const std::byte* weights, std::size_t steps, std::byte* sums,
                          std::size_t stride, bool accumulate) {
@@ -393,8 +401,9 @@ void DotBlock(const std::byte* rows, const std::byte* weights, std::size_t steps
   while (r < count) group(std::integral_constant<std::size_t, 1>());
 }
 
-/// Rows as codes 0…255 of one step and zero a row, into tiles of 16 rows × 64 columns. The range of a row reaches from its
-/// least value to its largest, 0 included: after GELU nearly all of it is on one side. Scaled: columns times `scale` first.
+/// Rows as codes 0…255 of one step and zero a row, into tiles of 16 rows × 64 columns. The range of a row reaches from
+/// its least value to its largest, 0 included: after GELU nearly all of it is on one side. Scaled: columns times
+/// `scale` first.
 template <bool Scaled>
 void ConvertCodes(ConstMatrix x, const float* scale, const native::Operand& operand, std::size_t cols) {
   constexpr std::size_t kLanes = 16;
@@ -455,11 +464,10 @@ namespace mha::native {
 namespace {
 
 /// Panels for weights of that shape, with their bias, still empty.
-std::unique_ptr<Packed> open_panels(const JoinedWeights& weights, Precision precision, std::size_t step, std::size_t step_bytes) {
+std::unique_ptr<Packed> open_panels(const JoinedWeights& weights, std::size_t step, std::size_t step_bytes) {
   auto packed = std::make_unique<Packed>();
   packed->in = weights.in();
   packed->out = weights.out();
-  packed->precision = precision;
   packed->panels = (weights.out() + amx::kPanel - 1) / amx::kPanel;
   packed->steps = (weights.in() + step - 1) / step;
   packed->panel_bytes = packed->steps * step_bytes;
@@ -469,7 +477,8 @@ std::unique_ptr<Packed> open_panels(const JoinedWeights& weights, Precision prec
   return packed;
 }
 
-/// fill(first output, outputs up to 16, where they go) for each column of tiles; columns of a step lie `column_bytes` apart.
+/// fill(first output, outputs up to 16, where they go) for each column of tiles; columns of a step lie `column_bytes`
+/// apart.
 template <class Fill>
 void for_tile_columns(Packed& packed, std::size_t column_bytes, const Fill& fill) {
   for (std::size_t column = 0; column < packed.panels * amx::kPanel; column += amx::kTileRows) {
@@ -480,13 +489,15 @@ void for_tile_columns(Packed& packed, std::size_t column_bytes, const Fill& fill
 }
 
 /// bfloat16 tiles. One plane: operands rounded. Two and three: each operand is a sum of that many parts, and the
-/// products that matter are summed (Henry, Tang & Heinecke 2019, "Leveraging the bfloat16 … data type for higher-precision
-/// computation"): three products of two parts, six of three.
+/// products that matter are summed (Henry, Tang & Heinecke 2019, "Leveraging the bfloat16 … data type for
+/// higher-precision computation"): three products of two parts, six of three.
 template <std::size_t Parts>
 class TileEngine : public Engine {
  public:
   std::string_view name() const override {
-    return Parts == 1 ? "AMX tiles" : Parts == 2 ? "three bf16 products on AMX tiles" : "six bf16 products on AMX tiles";
+    return Parts == 1   ? "AMX tiles"
+           : Parts == 2 ? "three bf16 products on AMX tiles"
+                        : "six bf16 products on AMX tiles";
   }
   std::size_t panel() const override { return amx::kPanel; }
   std::size_t row_block() const override { return amx::kBlock; }
@@ -502,9 +513,10 @@ class TileEngine : public Engine {
   }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
-    auto packed = open_panels(weights, kPrecision, step(), kStepBytes);
+    auto packed = open_panels(weights, step(), kStepBytes);
     const std::size_t depth = packed->steps * step();
-    // A column of tiles of a step takes one tile for each stored part, or one run of two where the parts are not split yet.
+    // A column of tiles of a step takes one tile for each stored part, or one run of two where the parts are not split
+    // yet.
     constexpr std::size_t kColumn = Parts == 3 ? 2 * amx::kTileBytes : amx::kTileBytes;
     std::vector<float> rows(amx::kTileRows * depth);
     for_tile_columns(*packed, kColumn, [&](std::size_t first, std::size_t count, std::byte* to) {
@@ -529,15 +541,16 @@ class TileEngine : public Engine {
     if (Parts == 3) amx::ExpandSteps(weights.panel(panel_index) + first * kStepBytes, last - first, scratch);
   }
 
-  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
-                Ahead ahead) const override {
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
+                bool accumulate, Ahead ahead) const override {
     using Products = amx::PartProducts<Parts>;
-    amx::MultiplyBlock<Products, amx::kStreamsRows<Products>>(call.operand.data + row / amx::kBlock * call.operand.stride,
-                                                              tiles(call), call.end - call.begin, sums, stride * sizeof(float),
-                                                              accumulate, rows, ahead);
+    amx::MultiplyBlock<Products, amx::kStreamsRows<Products>>(
+        call.operand.data + row / amx::kBlock * call.operand.stride, tiles(call), call.end - call.begin, sums,
+        stride * sizeof(float), accumulate, rows, ahead);
   }
   std::size_t sum_blocks() const override { return amx::kSumBlocks; }
-  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting, Ahead next) const override {
+  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting,
+                      Ahead next) const override {
     amx::MultiplyPanel<amx::PartProducts<Parts>, Parts, false>(*this, call, tiles(call), tail, sums, waiting, next);
   }
 
@@ -546,10 +559,11 @@ class TileEngine : public Engine {
     const std::byte* stored = call.weights.panel(call.panel) + call.begin * kStepBytes;
     const std::size_t steps = call.end - call.begin;
     if (Parts == 3) {
-      amx::ExpandAndMultiply(call.operand.data, stored, steps, scratch, sums, stride * sizeof(float), accumulate, call.rows);
+      amx::ExpandAndMultiply(call.operand.data, stored, steps, scratch, sums, stride * sizeof(float), accumulate,
+                             call.rows);
     } else {
-      amx::MultiplyBlock<amx::PartProducts<Parts>>(call.operand.data, stored, steps, sums, stride * sizeof(float), accumulate,
-                                                   call.rows, {});
+      amx::MultiplyBlock<amx::PartProducts<Parts>>(call.operand.data, stored, steps, sums, stride * sizeof(float),
+                                                   accumulate, call.rows, {});
     }
   }
 
@@ -558,8 +572,6 @@ class TileEngine : public Engine {
                          std::size_t rows) const override {
     amx::FinishToParts<Parts>(tail, sums, stride, row, rows);
   }
-
-  static constexpr Precision kPrecision = Parts == 1 ? Precision::bf16 : Parts == 2 ? Precision::bf16x3 : Precision::bf16x6;
 
  private:
   static const std::byte* tiles(const PanelCall& call) {
@@ -570,21 +582,22 @@ class TileEngine : public Engine {
   static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
 };
 
-/// bfloat16 tiles for weights that are codes with a step a row: the codes are multiplied, exact in bfloat16, and the tail
-/// multiplies by the steps. Three products do what six do for other weights, from a quarter of the memory.
+/// bfloat16 tiles for weights that are codes with a step a row: the codes are multiplied, exact in bfloat16, and the
+/// tail multiplies by the steps. Three products do what six do for other weights, from a quarter of the memory.
 template <std::size_t Parts>
 class CodeTileEngine final : public TileEngine<Parts> {
  public:
   std::size_t step_bytes(std::size_t steps) const override { return steps * amx::kCodeStepBytes; }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
-    auto packed = open_panels(weights, TileEngine<Parts>::kPrecision, this->step(), amx::kCodeStepBytes);
+    auto packed = open_panels(weights, this->step(), amx::kCodeStepBytes);
     const std::size_t depth = packed->steps * this->step();
     packed->column_scale.resize(packed->panels * amx::kPanel, 0.0F);
     std::vector<std::int8_t> codes(amx::kTileRows * depth);
     for_tile_columns(*packed, amx::kCodeStepBytes / 2, [&](std::size_t first, std::size_t count, std::byte* to) {
       std::fill(codes.begin(), codes.end(), std::int8_t{0});
-      for (std::size_t n = 0; n < count; ++n) packed->column_scale[first + n] = weights.codes(first + n, {}, codes.data() + n * depth);
+      for (std::size_t n = 0; n < count; ++n)
+        packed->column_scale[first + n] = weights.codes(first + n, {}, codes.data() + n * depth);
       amx::PackCodePairs(codes.data(), depth, to);
     });
     return packed;
@@ -596,13 +609,14 @@ class CodeTileEngine final : public TileEngine<Parts> {
     amx::ExpandCodes(weights.panel(panel_index) + step_bytes(first), last - first, scratch);
   }
 
-  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
-                Ahead ahead) const override {
-    amx::MultiplyBlock<Products, amx::kStreamsRows<Products>>(call.operand.data + row / amx::kBlock * call.operand.stride,
-                                                              call.expanded, call.end - call.begin, sums,
-                                                              stride * sizeof(float), accumulate, rows, ahead);
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
+                bool accumulate, Ahead ahead) const override {
+    amx::MultiplyBlock<Products, amx::kStreamsRows<Products>>(
+        call.operand.data + row / amx::kBlock * call.operand.stride, call.expanded, call.end - call.begin, sums,
+        stride * sizeof(float), accumulate, rows, ahead);
   }
-  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting, Ahead next) const override {
+  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting,
+                      Ahead next) const override {
     amx::MultiplyPanel<Products, Parts, false>(*this, call, call.expanded, tail, sums, waiting, next);
   }
   void expand_and_multiply(const PanelCall& call, std::byte* scratch, float* sums, std::size_t stride,
@@ -620,14 +634,15 @@ class PairEngine final : public TileEngine<1> {
   std::string_view name() const override { return "AVX512_BF16 dot products"; }
   void begin() const override {}
   void end() const override {}
-  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
-                Ahead) const override {
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
+                bool accumulate, Ahead) const override {
     amx::DotBlock<false>(call.operand.data + row / amx::kBlock * call.operand.stride,
                          call.weights.panel(call.panel) + step_bytes(call.begin), call.end - call.begin, sums,
                          stride * sizeof(float), accumulate, rows);
   }
   std::size_t sum_blocks() const override { return 1; }
-  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting, Ahead next) const override {
+  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting,
+                      Ahead next) const override {
     Engine::multiply_panel(call, tail, sums, waiting, next);
   }
   void expand_and_multiply(const PanelCall& call, std::byte*, float* sums, std::size_t stride,
@@ -636,7 +651,8 @@ class PairEngine final : public TileEngine<1> {
   }
 };
 
-/// int8: codes with a step a row on both sides, and a zero a row of the input; sums in int32. Both instructions give the same.
+/// int8: codes with a step a row on both sides, and a zero a row of the input; sums in int32. Both instructions give
+/// the same.
 template <bool Tiles>
 class CodeEngine final : public Engine {
  public:
@@ -650,10 +666,12 @@ class CodeEngine final : public Engine {
   std::size_t operand_bytes(std::size_t rows, std::size_t cols) const override {
     return rows / amx::kBlock * operand_stride(cols);
   }
-  std::size_t operand_stride(std::size_t cols) const override { return (cols + step() - 1) / step() * 2 * amx::kTileBytes; }
+  std::size_t operand_stride(std::size_t cols) const override {
+    return (cols + step() - 1) / step() * 2 * amx::kTileBytes;
+  }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
-    auto packed = open_panels(weights, Precision::int8, step(), 2 * amx::kTileBytes);
+    auto packed = open_panels(weights, step(), 2 * amx::kTileBytes);
     const std::size_t depth = packed->steps * step();
     packed->column_scale.resize(packed->panels * amx::kPanel, 0.0F);
     packed->sum.resize(packed->panels * amx::kPanel, 0);
@@ -684,24 +702,23 @@ class CodeEngine final : public Engine {
     if (Tiles) amx::EndTiles();
   }
 
-  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
-                Ahead ahead) const override {
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
+                bool accumulate, Ahead ahead) const override {
     const std::byte* block = call.operand.data + row / amx::kBlock * call.operand.stride;
     const std::size_t steps = call.end - call.begin;
     if (Tiles) {
-      amx::MultiplyBlock<amx::CodeProducts>(block, tiles(call), steps, sums, stride * sizeof(float), accumulate, rows, ahead);
+      amx::MultiplyBlock<amx::CodeProducts>(block, tiles(call), steps, sums, stride * sizeof(float), accumulate, rows,
+                                            ahead);
     } else {
       amx::DotBlock<true>(block, tiles(call), steps, sums, stride * sizeof(float), accumulate, rows);
     }
   }
   std::size_t sum_blocks() const override { return Tiles ? amx::kSumBlocks : 1; }
-  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting, Ahead next) const override {
+  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting,
+                      Ahead next) const override {
     if (!Tiles) return Engine::multiply_panel(call, tail, sums, waiting, next);
     amx::MultiplyPanel<amx::CodeProducts, 1, true>(*this, call, tiles(call), tail, sums, waiting, next);
   }
-
- protected:
-  void finish_to_operand(const Finish&, const float*, std::size_t, std::size_t, std::size_t) const override {}
 
  private:
   const std::byte* tiles(const PanelCall& call) const {

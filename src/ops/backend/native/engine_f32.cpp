@@ -29,7 +29,8 @@ constexpr std::size_t kPanelVectors = 2;
 
 std::size_t PanelWidth() { return kPanelVectors * hn::Lanes(F32()); }
 
-/// sums [Rows, panel] (+)= a [Rows, depth] · b [depth, panel]; terms are added in the order of the depth, whatever Rows.
+/// sums [Rows, panel] (+)= a [Rows, depth] · b [depth, panel]; terms are added in the order of the depth, whatever
+/// Rows.
 template <std::size_t Rows>
 HWY_INLINE void MultiplyGroup(const float* HWY_RESTRICT a, std::size_t a_stride, const float* HWY_RESTRICT b,
                               std::size_t depth, float* HWY_RESTRICT sums, std::size_t stride, bool accumulate) {
@@ -78,14 +79,15 @@ void RoundToBfloat16(const float* x, std::size_t count, float* to) {
 }
 
 /// In runs of the depth whose part of the panel stays in the first-level cache while all rows meet it.
-void MultiplyRows(const float* a, std::size_t a_stride, const float* b, std::size_t depth, std::size_t rows, float* sums,
-                  std::size_t stride, bool accumulate) {
+void MultiplyRows(const float* a, std::size_t a_stride, const float* b, std::size_t depth, std::size_t rows,
+                  float* sums, std::size_t stride, bool accumulate) {
   constexpr std::size_t kDepthRun = 128;
   for (std::size_t k = 0; k < depth; k += kDepthRun, a += kDepthRun, b += kDepthRun * PanelWidth()) {
     const std::size_t run = std::min(kDepthRun, depth - k);
     std::size_t r = 0;
     const auto group = [&](auto count) {
-      MultiplyGroup<decltype(count)::value>(a + r * a_stride, a_stride, b, run, sums + r * stride, stride, accumulate || k > 0);
+      MultiplyGroup<decltype(count)::value>(a + r * a_stride, a_stride, b, run, sums + r * stride, stride,
+                                            accumulate || k > 0);
       r += decltype(count)::value;
     };
     while (r + kGroup <= rows) group(std::integral_constant<std::size_t, kGroup>());
@@ -136,7 +138,6 @@ class FloatEngine final : public Engine {
     const std::size_t depth = weights.in();
     packed->in = depth;
     packed->out = weights.out();
-    packed->precision = Rounded ? Precision::bf16 : Precision::f32;
     packed->panels = (weights.out() + width - 1) / width;
     packed->steps = depth;
     packed->panel_bytes = depth * width * sizeof(float);
@@ -168,8 +169,8 @@ class FloatEngine final : public Engine {
     }
   }
 
-  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride, bool accumulate,
-                Ahead) const override {
+  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
+                bool accumulate, Ahead) const override {
     const std::size_t width = panel();
     const std::size_t a_stride = call.operand.stride / sizeof(float);
     const auto* a = reinterpret_cast<const float*>(call.operand.data) + row * a_stride;
@@ -192,7 +193,9 @@ class FloatEngine final : public Engine {
   }
 
  private:
-  static void round(const float* x, std::size_t count, float* to) { HWY_DYNAMIC_DISPATCH(RoundToBfloat16)(x, count, to); }
+  static void round(const float* x, std::size_t count, float* to) {
+    HWY_DYNAMIC_DISPATCH(RoundToBfloat16)(x, count, to);
+  }
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "mha/core/error.hpp"
 #include "ops/backend/native/engine.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -10,16 +11,18 @@ HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
-void FinishBlock(const native::Finish& tail, const float* sums, std::size_t stride, std::size_t first, std::size_t rows) {
+void FinishBlock(const native::Finish& tail, const float* sums, std::size_t stride, std::size_t first,
+                 std::size_t rows) {
   const F32 d;
   WithActivation(tail.activation, tail.coarse, [&](const auto& function) {
-    FinishVectors(tail, sums, stride, first, rows, function, [&](std::size_t r, std::size_t c, V32 value, std::size_t rest) {
-      if (rest == 0) {
-        hn::StoreU(value, d, tail.y + r * tail.y_stride + c);
-      } else {
-        StoreRest(d, value, tail.y + r * tail.y_stride + c, rest);
-      }
-    });
+    FinishVectors(tail, sums, stride, first, rows, function,
+                  [&](std::size_t r, std::size_t c, V32 value, std::size_t rest) {
+                    if (rest == 0) {
+                      hn::StoreU(value, d, tail.y + r * tail.y_stride + c);
+                    } else {
+                      StoreRest(d, value, tail.y + r * tail.y_stride + c, rest);
+                    }
+                  });
   });
 }
 
@@ -38,12 +41,17 @@ void finish_block(const Finish& tail, const float* sums, std::size_t stride, std
   HWY_DYNAMIC_DISPATCH(FinishBlock)(tail, sums, stride, row, rows);
 }
 
-void Engine::finish(const Finish& tail, const float* sums, std::size_t stride, std::size_t row, std::size_t rows) const {
+void Engine::finish(const Finish& tail, const float* sums, std::size_t stride, std::size_t row,
+                    std::size_t rows) const {
   if (tail.y != nullptr) {
     finish_block(tail, sums, stride, row, rows);
   } else {
     finish_to_operand(tail, sums, stride, row, rows);
   }
+}
+
+void Engine::finish_to_operand(const Finish&, const float*, std::size_t, std::size_t, std::size_t) const {
+  throw_internal("backend: native: rows of this precision become operands whole");
 }
 
 void Engine::finish(Waiting& waiting) const {

@@ -48,24 +48,39 @@ Scratch& scratch() {
 const Engine& engine_of(Precision precision) {
   const Engine* engine = nullptr;
   switch (precision) {
-    case Precision::f32: engine = native::engine_f32(); break;
-    case Precision::bf16: engine = native::engine_bf16(); break;
-    case Precision::bf16x3: engine = native::engine_bf16x3(); break;
-    case Precision::bf16x6: engine = native::engine_bf16x6(); break;
-    case Precision::int8: engine = native::engine_int8(); break;
+    case Precision::f32:
+      engine = native::engine_f32();
+      break;
+    case Precision::bf16:
+      engine = native::engine_bf16();
+      break;
+    case Precision::bf16x3:
+      engine = native::engine_bf16x3();
+      break;
+    case Precision::bf16x6:
+      engine = native::engine_bf16x6();
+      break;
+    case Precision::int8:
+      engine = native::engine_int8();
+      break;
   }
-  if (engine == nullptr) throw_usage("backend: native: this CPU has no instructions for the precision asked for; use --dtype f32");
+  if (engine == nullptr)
+    throw_usage("backend: native: this CPU has no instructions for the precision asked for; use --dtype f32");
   return *engine;
 }
 
 /// Weights that are codes in their file are multiplied as such: eight bits are a bfloat16, whole.
 const Engine* codes_engine_of(Precision precision) {
   switch (precision) {
-    case Precision::bf16: return native::engine_codes_bf16();
-    case Precision::bf16x3: return native::engine_codes_bf16x3();
-    case Precision::bf16x6: return native::engine_codes_bf16x6();
+    case Precision::bf16:
+      return native::engine_codes_bf16();
+    case Precision::bf16x3:
+      return native::engine_codes_bf16x3();
+    case Precision::bf16x6:
+      return native::engine_codes_bf16x6();
     case Precision::f32:
-    case Precision::int8: return nullptr;
+    case Precision::int8:
+      return nullptr;
   }
   return nullptr;
 }
@@ -86,7 +101,8 @@ Finish finish_of(const Packed& weights, std::size_t p, const Operand& operand, A
 }
 
 /// The same, ending in rows of y.
-Finish finish_in(Matrix y, const LinearTail& tail, const Packed& weights, std::size_t p, const Operand& operand, bool coarse) {
+Finish finish_in(Matrix y, const LinearTail& tail, const Packed& weights, std::size_t p, const Operand& operand,
+                 bool coarse) {
   const std::size_t column = p * weights.engine->panel();
   Finish finish = finish_of(weights, p, operand, tail.activation, coarse);
   finish.cols = std::min(weights.engine->panel(), weights.out - column);
@@ -110,15 +126,16 @@ class Session {
   const Engine& engine_;
 };
 
-Operand operand_in(Bytes& memory, std::vector<native::RowCode>& codes, const Engine& engine, std::size_t rows, std::size_t cols) {
+Operand operand_in(Bytes& memory, std::vector<native::RowCode>& codes, const Engine& engine, std::size_t rows,
+                   std::size_t cols) {
   const std::size_t padded = round_up(rows, engine.row_block());
   memory.reserve(engine.operand_bytes(padded, cols));
   if (codes.size() < padded) codes.resize(padded);
   return {memory.data(), engine.operand_stride(cols), codes.data()};
 }
 
-/// All rows of an operand times the whole depth of `count` panels, panel_of(i) the i-th; `finish(p)` is the tail of panel p.
-/// `after` is read after the last panel.
+/// All rows of an operand times the whole depth of `count` panels, panel_of(i) the i-th; `finish(p)` is the tail of
+/// panel p. `after` is read after the last panel.
 template <class PanelOf, class FinishOf>
 void multiply_panels(const Engine& engine, const Packed& weights, std::size_t count, const PanelOf& panel_of,
                      const Operand& operand, std::size_t rows, const FinishOf& finish, Ahead after) {
@@ -142,8 +159,8 @@ void multiply_panels(const Engine& engine, const Packed& weights, std::size_t co
 }
 
 /// sums [rows, stride] (+)= the operand · steps [begin, end) of all panels.
-void add_products(const Engine& engine, const Packed& weights, std::size_t begin, std::size_t end, const Operand& operand,
-                  std::size_t rows, float* sums, std::size_t stride, bool accumulate) {
+void add_products(const Engine& engine, const Packed& weights, std::size_t begin, std::size_t end,
+                  const Operand& operand, std::size_t rows, float* sums, std::size_t stride, bool accumulate) {
   Scratch& mine = scratch();
   const std::size_t block = engine.row_block();
   mine.expanded.reserve(engine.expanded_bytes(end - begin));
@@ -156,10 +173,12 @@ void add_products(const Engine& engine, const Packed& weights, std::size_t begin
     }
     engine.expand(weights, p, begin, end, mine.expanded.data());
     const bool last = p + 1 == weights.panels;
-    Lookahead lookahead({weights.panel(last ? p : p + 1) + engine.step_bytes(begin), last ? 0 : engine.step_bytes(end - begin)},
-                        (rows + block - 1) / block);
+    Lookahead lookahead(
+        {weights.panel(last ? p : p + 1) + engine.step_bytes(begin), last ? 0 : engine.step_bytes(end - begin)},
+        (rows + block - 1) / block);
     for (std::size_t row = 0; row < rows; row += block) {
-      engine.multiply(call, row, std::min(block, rows - row), panel_sums + row * stride, stride, accumulate, lookahead.step());
+      engine.multiply(call, row, std::min(block, rows - row), panel_sums + row * stride, stride, accumulate,
+                      lookahead.step());
     }
   }
 }
@@ -171,12 +190,13 @@ void multiply_rows(const Engine& engine, const Packed& weights, ConstMatrix x, M
   const Operand operand = operand_in(mine.operand, mine.codes, engine, x.rows, x.cols);
   engine.convert(weights, x, operand);
   const Session session(engine);
-  multiply_panels(engine, weights, panel_end - panel_begin, [&](std::size_t i) { return panel_begin + i; }, operand, x.rows,
-                  [&](std::size_t p) { return finish_in(y, tail, weights, p, operand, engine.coarse()); }, {});
+  multiply_panels(
+      engine, weights, panel_end - panel_begin, [&](std::size_t i) { return panel_begin + i; }, operand, x.rows,
+      [&](std::size_t p) { return finish_in(y, tail, weights, p, operand, engine.coarse()); }, {});
 }
 
-/// Rows through both products of a feed-forward, a chunk of hidden columns at a time; where there are several, the second
-/// product's sums continue from chunk to chunk.
+/// Rows through both products of a feed-forward, a chunk of hidden columns at a time; where there are several, the
+/// second product's sums continue from chunk to chunk.
 void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out, ConstMatrix x, Activation activation,
                        Matrix y, const LinearTail& tail) {
   Scratch& mine = scratch();
@@ -211,8 +231,8 @@ void feed_forward_rows(const Engine& engine, const Packed& in, const Packed& out
     const std::size_t chunk_end = std::min(chunk + chunk_panels, in.panels);
     const std::size_t begin = chunk * width / engine.step();
     const std::size_t end = std::min(chunk_end * width / engine.step(), out.steps);
-    multiply_panels(engine, in, chunk_end - chunk, [&](std::size_t i) { return chunk + i; }, operand, x.rows, hide(chunk),
-                    {out.panel(0) + engine.step_bytes(begin), engine.step_bytes(end - begin)});
+    multiply_panels(engine, in, chunk_end - chunk, [&](std::size_t i) { return chunk + i; }, operand, x.rows,
+                    hide(chunk), {out.panel(0) + engine.step_bytes(begin), engine.step_bytes(end - begin)});
     add_products(engine, out, begin, end, hidden, x.rows, mine.second_sums.data(), stride, chunk > 0);
   }
   for (std::size_t p = 0; p < out.panels; ++p) {
@@ -225,8 +245,8 @@ struct HeadProjections {
   FloatBuffer queries, keys, values;
 };
 
-/// Heads of key and value [kv_begin, kv_end), with the queries that look at them: projected, then attended to while what they
-/// were projected to is in cache.
+/// Heads of key and value [kv_begin, kv_end), with the queries that look at them: projected, then attended to while
+/// what they were projected to is in cache.
 void project_and_attend_heads(const Packed& qkv, ConstMatrix x, const AttentionCall& call, const RotateHeads& rotate,
                               Precision precision, std::size_t kv_begin, std::size_t kv_end) {
   thread_local HeadProjections projections;
@@ -325,10 +345,14 @@ class NativeBackend final : public Backend {
   bool supports(Precision precision) const override {
     switch (precision) {
       case Precision::f32:
-      case Precision::bf16: return true;
-      case Precision::bf16x3: return native::engine_bf16x3() != nullptr;
-      case Precision::bf16x6: return native::engine_bf16x6() != nullptr;
-      case Precision::int8: return native::engine_int8() != nullptr;
+      case Precision::bf16:
+        return true;
+      case Precision::bf16x3:
+        return native::engine_bf16x3() != nullptr;
+      case Precision::bf16x6:
+        return native::engine_bf16x6() != nullptr;
+      case Precision::int8:
+        return native::engine_int8() != nullptr;
     }
     return false;
   }
@@ -372,7 +396,8 @@ class NativeBackend final : public Backend {
     const auto& second_layer = static_cast<const Packed&>(out);
     const Engine& engine = *first_layer.engine;
     const Cut cuts = cut(x.rows, first_layer.panels, engine.row_block(), executor);
-    const bool chunks = engine.splits_depth() && second_layer.engine == &engine && in.out == out.in && cuts.panel_pieces == 1;
+    const bool chunks =
+        engine.splits_depth() && second_layer.engine == &engine && in.out == out.in && cuts.panel_pieces == 1;
     if (!chunks) return Backend::feed_forward(in, out, x, activation, y, tail, executor);
     parallel_for(executor, cuts.row_pieces, [&](std::size_t piece) {
       const std::size_t first = piece * cuts.rows;
@@ -402,12 +427,16 @@ class NativeBackend final : public Backend {
                           Precision precision, Executor* executor) const override {
     const auto& packed = static_cast<const Packed&>(qkv);
     const std::size_t threads = executor == nullptr ? 1 : executor->threads();
-    // A head in whole panels; several blocks of rows (a single one is read past in the order of memory), which stay in the
-    // second-level cache from head to head; work for all threads.
+    // A head in whole panels; several blocks of rows (past a single one, weights are read in the order of memory), but
+    // not so many that reading them for each head would cost more than it saves; work for all threads.
     const Engine& engine = *packed.engine;
     if (call.d_head % engine.panel() != 0 || x.rows <= engine.row_block() || x.rows > kMostRowsProjected) return false;
     if (call.n_kv_heads % threads != 0) return false;
     check_unprojected(call);
+    const std::size_t width = (call.n_heads + 2 * call.n_kv_heads) * call.d_head;
+    const bool fits =
+        packed.in == x.cols && packed.out == width && !call.row_begin.empty() && call.row_begin.back() <= x.rows;
+    if (!fits) throw_internal("attention: the projection does not fit the call");
     parallel_for(executor, threads, [&](std::size_t piece) {
       project_and_attend_heads(packed, x, call, rotate, precision, call.n_kv_heads * piece / threads,
                                call.n_kv_heads * (piece + 1) / threads);

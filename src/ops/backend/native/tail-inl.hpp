@@ -13,7 +13,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
-/// sums · scale + bias of a vector in row `row`, from column `column` of the panel on. `load` reads a vector or its rest.
+/// sums · scale + bias of a vector in row `row`, from column `column` of the panel on. `load` reads a vector or its
+/// rest.
 template <class Load>
 HWY_INLINE V32 ScaledAndBiased(const native::Finish& tail, const float* sums, std::size_t row, std::size_t column,
                                const Load& load) {
@@ -26,11 +27,12 @@ HWY_INLINE V32 ScaledAndBiased(const native::Finish& tail, const float* sums, st
     const V32 sum = hn::ConvertTo(F32(), hn::Sub(counts, hn::Mul(hn::Set(di, code.zero), code_sums)));
     return hn::MulAdd(sum, hn::Mul(hn::Set(F32(), code.step), load(tail.scale + column)), bias);
   }
-  return tail.scale == nullptr ? hn::Add(load(sums + column), bias) : hn::MulAdd(load(sums + column), load(tail.scale + column), bias);
+  return tail.scale == nullptr ? hn::Add(load(sums + column), bias)
+                               : hn::MulAdd(load(sums + column), load(tail.scale + column), bias);
 }
 
-/// Calls store(row, column, value, rest) for every vector of rows [first, first + rows); rest 0: a whole vector. Whole vectors
-/// go through the activation four at a time, across rows.
+/// Calls store(row, column, value, rest) for every vector of rows [first, first + rows); rest 0: a whole vector. Whole
+/// vectors go through the activation four at a time, across rows.
 template <class Function, class Store>
 HWY_INLINE void FinishVectors(const native::Finish& tail, const float* sums, std::size_t stride, std::size_t first,
                               std::size_t rows, const Function& function, const Store& store) {
@@ -39,7 +41,8 @@ HWY_INLINE void FinishVectors(const native::Finish& tail, const float* sums, std
   const std::size_t whole = tail.cols / lanes * lanes;
   const auto load = [&](const float* from) { return hn::LoadU(d, from); };
   const auto add_residual = [&](V32 value, std::size_t r, std::size_t c) {
-    return tail.residual == nullptr ? value : hn::Add(value, hn::LoadU(d, tail.residual + r * tail.residual_stride + c));
+    return tail.residual == nullptr ? value
+                                    : hn::Add(value, hn::LoadU(d, tail.residual + r * tail.residual_stride + c));
   };
   std::size_t row[kWide];
   std::size_t column[kWide];

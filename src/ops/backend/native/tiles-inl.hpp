@@ -1,5 +1,5 @@
-// Tiles (Intel SDM vol. 1, ch. 18): eight registers of 16 rows of 64 bytes. Four hold sums of 32 rows × 32 columns, two hold
-// rows of the input, two hold weights, whose row is one pair of input columns (bf16; a quadruple in int8) for 16
+// Tiles (Intel SDM vol. 1, ch. 18): eight registers of 16 rows of 64 bytes. Four hold sums of 32 rows × 32 columns, two
+// hold rows of the input, two hold weights, whose row is one pair of input columns (bf16; a quadruple in int8) for 16
 // outputs. Compiled for AVX-512 with AMX only.
 #if defined(MHA_OPS_NATIVE_TILES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef MHA_OPS_NATIVE_TILES_INL_HPP
@@ -208,12 +208,13 @@ struct CodeProducts {
   }
 };
 
-/// Where one tile of weights meets all rows, they stay in the first-level cache and the rows stream past it.
+/// Where a step of weights is two tiles that meet all rows, they stay in the first-level cache and the rows stream past
+/// it.
 template <class Products>
 constexpr bool kStreamsRows = Products::kWeightBytes == kPartsBytes<1>;
 
-/// One block of sums from rows and weights of `steps` steps; meanwhile `between(i)` is called for each i in [0, kBetween),
-/// spread evenly over the steps.
+/// One block of sums from rows and weights of `steps` steps; meanwhile `between(i)` is called for each i in [0,
+/// kBetween), spread evenly over the steps.
 template <class Products, bool Two, bool Streamed, std::size_t kBetween, class Between>
 HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, std::size_t steps, void* sums,
                               std::size_t sums_stride, bool accumulate, native::Ahead ahead, const Between& between) {
@@ -236,8 +237,8 @@ HWY_INLINE void MultiplyTiles(const std::byte* rows, const std::byte* weights, s
 }
 
 template <class Products, bool Streamed = false>
-void MultiplyBlock(const std::byte* rows, const std::byte* weights, std::size_t steps, void* sums, std::size_t sums_stride,
-                   bool accumulate, std::size_t count, native::Ahead ahead) {
+void MultiplyBlock(const std::byte* rows, const std::byte* weights, std::size_t steps, void* sums,
+                   std::size_t sums_stride, bool accumulate, std::size_t count, native::Ahead ahead) {
   const auto nothing = [](std::size_t) {};
   if (count > kTileRows) {
     MultiplyTiles<Products, true, Streamed, 0>(rows, weights, steps, sums, sums_stride, accumulate, ahead, nothing);
@@ -295,7 +296,8 @@ HWY_INLINE __m256i SplitOff(__m512& x) {
 template <std::size_t Parts>
 HWY_INLINE void StoreParts(__m512 x, std::byte* to) {
   constexpr std::size_t kPart = 2 * kTileBytes;
-  for (std::size_t p = 0; p + 1 < Parts; ++p) _mm256_store_si256(reinterpret_cast<__m256i*>(to + p * kPart), SplitOff(x));
+  for (std::size_t p = 0; p + 1 < Parts; ++p)
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + p * kPart), SplitOff(x));
   const __m256i last = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x));
   _mm256_store_si256(reinterpret_cast<__m256i*>(to + (Parts - 1) * kPart), last);
 }
