@@ -160,7 +160,7 @@ class WordCache {
   class Tail {
    public:
     explicit Tail(std::string_view text) : begin_(text.size() - std::min(text.size(), std::size_t{15})) {
-      std::memcpy(bytes_, text.data() + begin_, text.size() - begin_);
+      std::copy(text.begin() + static_cast<std::ptrdiff_t>(begin_), text.end(), bytes_);
     }
     const char* at(std::string_view text, std::size_t position) const {
       return position < begin_ ? text.data() + position : bytes_ + (position - begin_);
@@ -214,7 +214,7 @@ class WordCache {
 
   static LongKey long_key(std::string_view word) {
     LongKey key{};
-    std::memcpy(key.word, word.data(), word.size());
+    std::copy(word.begin(), word.end(), reinterpret_cast<char*>(key.word));
     key.size = static_cast<std::uint8_t>(word.size());
     std::uint64_t hash = (key.word[0] + word.size()) * 0x9E3779B97F4A7C15ULL;
     hash = (hash ^ hash >> 29 ^ key.word[1]) * 0xBF58476D1CE4E5B9ULL;
