@@ -1,13 +1,13 @@
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstdlib>
 #include <limits>
 #include <new>
 #include <string>
 #include <vector>
+
+#include "core/large_pages.hpp"
 
 namespace mha {
 
@@ -26,10 +26,10 @@ class LargeAllocator {
     if (count > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) throw std::bad_array_new_length();
     const std::size_t bytes = count * sizeof(T);
     if (bytes < kLarge) return std::allocator<T>().allocate(count);
-    const std::size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-    void* const memory = std::aligned_alloc(kHugePage, rounded);
+    const std::size_t rounded = (bytes + kLargePage - 1) / kLargePage * kLargePage;
+    void* const memory = std::aligned_alloc(kLargePage, rounded);
     if (memory == nullptr) throw std::bad_alloc();
-    ::madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: where it is not granted the pages are small
+    prefer_large_pages(memory, rounded);
     return static_cast<T*>(memory);
   }
 
@@ -44,7 +44,6 @@ class LargeAllocator {
   friend bool operator==(const LargeAllocator&, const LargeAllocator&) { return true; }
 
  private:
-  static constexpr std::size_t kHugePage = std::size_t{1} << 21;
   static constexpr std::size_t kLarge = std::size_t{1} << 20;
 };
 

@@ -9,11 +9,12 @@
 #include <mutex>
 #include <new>
 
+#include "core/large_pages.hpp"
+
 namespace mha {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kLargePage = std::size_t{2} << 20;
 constexpr std::size_t kChunk = std::size_t{32} << 20;
 // Larger arrays get a chunk of their own, which ends with them.
 constexpr std::size_t kLargest = kChunk / 4;
@@ -28,7 +29,7 @@ std::shared_ptr<std::byte> map_chunk(std::size_t bytes) {
   const std::size_t skipped =
       round_up(reinterpret_cast<std::uintptr_t>(start), kLargePage) - reinterpret_cast<std::uintptr_t>(start);
   std::byte* const first = static_cast<std::byte*>(start) + skipped;
-  ::madvise(first, bytes, MADV_HUGEPAGE);  // a wish: where it is not granted the pages are small
+  prefer_large_pages(first, bytes);
   return {first, [start, mapped](std::byte*) { ::munmap(start, mapped); }};
 }
 
@@ -68,6 +69,14 @@ std::shared_ptr<std::byte> shared_pages(std::size_t bytes) {
   static OpenChunk& open = *new OpenChunk;
   return open.cut(bytes);
 #endif
+}
+
+void grow_pages(std::shared_ptr<std::byte>& memory, std::size_t& bytes, std::size_t needed) {
+  const std::size_t grown = grown_size(bytes, needed);
+  memory.reset();
+  bytes = 0;
+  memory = shared_pages(grown);
+  bytes = grown;
 }
 
 std::size_t grown_size(std::size_t had, std::size_t needed) {

@@ -15,4 +15,8 @@ std::shared_ptr<std::byte> shared_pages(std::size_t bytes);
 /// not leave a trail of outgrown arrays.
 std::size_t grown_size(std::size_t had, std::size_t needed);
 
+/// Replaces an array of `bytes` bytes by one of grown_size(bytes, needed), without its contents. Throws std::bad_alloc
+/// and leaves none then.
+void grow_pages(std::shared_ptr<std::byte>& memory, std::size_t& bytes, std::size_t needed);
+
 }  // namespace mha

@@ -81,11 +81,10 @@ FloatBuffer& FloatBuffer::operator=(FloatBuffer&& other) noexcept {
 void FloatBuffer::reserve(std::size_t size) {
   if (size <= capacity_) return;
   if (size > std::numeric_limits<std::size_t>::max() / 2 / sizeof(float)) throw std::bad_alloc();
-  const std::size_t bytes = grown_size(capacity_ * sizeof(float), size * sizeof(float));
-  memory_.reset();
+  std::size_t bytes = capacity_ * sizeof(float);
   data_ = nullptr;
   capacity_ = 0;
-  memory_ = shared_pages(bytes);
+  grow_pages(memory_, bytes, size * sizeof(float));
   data_ = reinterpret_cast<float*>(memory_.get());
   capacity_ = bytes / sizeof(float);
 }

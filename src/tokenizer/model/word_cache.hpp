@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/large_pages.hpp"
 #include "tokenizer/model/model.hpp"
 
 namespace mha::tokenizer {
@@ -122,13 +121,13 @@ class WordCache {
   struct Table {
     explicit Table(unsigned bits) {
       const std::size_t bytes = sizeof(Entry) << bits;
-      const std::size_t alignment = bytes < kHugePage ? 2 * sizeof(Entry) : kHugePage;
+      const std::size_t alignment = bytes < kLargePage ? 2 * sizeof(Entry) : kLargePage;
       memory.reset(std::calloc(1, bytes + alignment));
       if (memory == nullptr) throw std::bad_alloc();
       void* begin = memory.get();
       std::size_t room = bytes + alignment;
       entries = static_cast<Entry*>(std::align(alignment, bytes, begin, room));
-      if (alignment == kHugePage) ::madvise(entries, bytes, MADV_HUGEPAGE);  // a wish
+      if (alignment == kLargePage) prefer_large_pages(entries, bytes);
     }
     /// Where a word of this pair may lie, by preference.
     std::array<Entry*, 4> places(std::size_t pair) const {
@@ -151,7 +150,6 @@ class WordCache {
       return **chosen;
     }
 
-    static constexpr std::size_t kHugePage = std::size_t{1} << 21;
     std::unique_ptr<void, Free> memory;
     Entry* entries = nullptr;
   };

@@ -16,12 +16,7 @@ Bytes& Bytes::operator=(Bytes&& other) noexcept {
 }
 
 void Bytes::reserve(std::size_t size) {
-  if (size <= size_) return;
-  const std::size_t grown = grown_size(size_, size);
-  memory_.reset();
-  size_ = 0;
-  memory_ = shared_pages(grown);
-  size_ = grown;
+  if (size > size_) grow_pages(memory_, size_, size);
 }
 
 }  // namespace mha::native
