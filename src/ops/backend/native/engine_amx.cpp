@@ -488,17 +488,12 @@ void for_tile_columns(Packed& packed, std::size_t column_bytes, const Fill& fill
   }
 }
 
-/// bfloat16 tiles. One plane: operands rounded. Two and three: each operand is a sum of that many parts, and the
-/// products that matter are summed (Henry, Tang & Heinecke 2019, "Leveraging the bfloat16 … data type for
-/// higher-precision computation"): three products of two parts, six of three.
+/// Operands of bfloat16 parts, in tiles. One part: operands rounded. Two and three: each operand is a sum of that many
+/// parts, and the products that matter are summed (Henry, Tang & Heinecke 2019, "Leveraging the bfloat16 … data type
+/// for higher-precision computation"): three products of two parts, six of three.
 template <std::size_t Parts>
-class TileEngine : public Engine {
+class PartsEngine : public Engine {
  public:
-  std::string_view name() const override {
-    return Parts == 1   ? "AMX tiles"
-           : Parts == 2 ? "three bf16 products on AMX tiles"
-                        : "six bf16 products on AMX tiles";
-  }
   std::size_t panel() const override { return amx::kPanel; }
   std::size_t row_block() const override { return amx::kBlock; }
   std::size_t step() const override { return 32; }
@@ -530,20 +525,35 @@ class TileEngine : public Engine {
   void convert(const Packed&, ConstMatrix x, const Operand& operand) const override {
     amx::ConvertRows<Parts>(x, operand, (x.cols + step() - 1) / step() * step());
   }
+
+ protected:
+  void finish_to_operand(const Finish& tail, const float* sums, std::size_t stride, std::size_t row,
+                         std::size_t rows) const override {
+    amx::FinishToParts<Parts>(tail, sums, stride, row, rows);
+  }
+  /// The call's steps as they were packed.
+  const std::byte* stored(const PanelCall& call) const {
+    return call.weights.panel(call.panel) + step_bytes(call.begin);
+  }
+
+  /// One step of a panel: two tiles a part, or the float32 that three parts are split from.
+  static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
+};
+
+/// Their products on tiles, with weights of `WeightParts` parts.
+template <std::size_t Parts, std::size_t WeightParts>
+class ProductEngine : public PartsEngine<Parts> {
+ public:
+  std::string_view name() const override {
+    return Parts == 1   ? "AMX tiles"
+           : Parts == 2 ? "three bf16 products on AMX tiles"
+                        : "six bf16 products on AMX tiles";
+  }
   void begin() const override { amx::BeginTiles(); }
   void end() const override { amx::EndTiles(); }
 
-  std::size_t expanded_bytes(std::size_t steps) const override {
-    return Parts == 3 ? std::max<std::size_t>(steps, 2) * amx::kPartsBytes<3> : 0;
-  }
-  void expand(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
-              std::byte* scratch) const override {
-    if (Parts == 3) amx::ExpandSteps(weights.panel(panel_index) + first * kStepBytes, last - first, scratch);
-  }
-
   void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
                 bool accumulate, Ahead ahead) const override {
-    using Products = amx::PartProducts<Parts>;
     amx::MultiplyBlock<Products, amx::kStreamsRows<Products>>(
         call.operand.data + row / amx::kBlock * call.operand.stride, tiles(call), call.end - call.begin, sums,
         stride * sizeof(float), accumulate, rows, ahead);
@@ -551,12 +561,29 @@ class TileEngine : public Engine {
   std::size_t sum_blocks() const override { return amx::kSumBlocks; }
   void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting,
                       Ahead next) const override {
-    amx::MultiplyPanel<amx::PartProducts<Parts>, Parts, false>(*this, call, tiles(call), tail, sums, waiting, next);
+    amx::MultiplyPanel<Products, Parts, false>(*this, call, tiles(call), tail, sums, waiting, next);
+  }
+
+ protected:
+  using Products = amx::PartProducts<Parts, WeightParts>;
+  virtual const std::byte* tiles(const PanelCall& call) const = 0;
+};
+
+/// Weights in as many parts as operands.
+template <std::size_t Parts>
+class TileEngine final : public ProductEngine<Parts, Parts> {
+ public:
+  std::size_t expanded_bytes(std::size_t steps) const override {
+    return Parts == 3 ? std::max<std::size_t>(steps, 2) * amx::kPartsBytes<3> : 0;
+  }
+  void expand(const Packed& weights, std::size_t panel_index, std::size_t first, std::size_t last,
+              std::byte* scratch) const override {
+    if (Parts == 3) amx::ExpandSteps(weights.panel(panel_index) + this->step_bytes(first), last - first, scratch);
   }
 
   void expand_and_multiply(const PanelCall& call, std::byte* scratch, float* sums, std::size_t stride,
                            bool accumulate) const override {
-    const std::byte* stored = call.weights.panel(call.panel) + call.begin * kStepBytes;
+    const std::byte* stored = this->stored(call);
     const std::size_t steps = call.end - call.begin;
     if (Parts == 3) {
       amx::ExpandAndMultiply(call.operand.data, stored, steps, scratch, sums, stride * sizeof(float), accumulate,
@@ -568,24 +595,15 @@ class TileEngine : public Engine {
   }
 
  protected:
-  void finish_to_operand(const Finish& tail, const float* sums, std::size_t stride, std::size_t row,
-                         std::size_t rows) const override {
-    amx::FinishToParts<Parts>(tail, sums, stride, row, rows);
+  const std::byte* tiles(const PanelCall& call) const override {
+    return Parts == 3 ? call.expanded : this->stored(call);
   }
-
- private:
-  static const std::byte* tiles(const PanelCall& call) {
-    return Parts == 3 ? call.expanded : call.weights.panel(call.panel) + call.begin * kStepBytes;
-  }
-
-  /// One step of a panel: two tiles a part, or the float32 that three parts are split from.
-  static constexpr std::size_t kStepBytes = (Parts == 1 ? 2 : 4) * amx::kTileBytes;
 };
 
 /// bfloat16 tiles for weights that are codes with a step a row: the codes are multiplied, exact in bfloat16, and the
 /// tail multiplies by the steps. Three products do what six do for other weights, from a quarter of the memory.
 template <std::size_t Parts>
-class CodeTileEngine final : public TileEngine<Parts> {
+class CodeTileEngine final : public ProductEngine<Parts, 1> {
  public:
   std::size_t step_bytes(std::size_t steps) const override { return steps * amx::kCodeStepBytes; }
 
@@ -609,45 +627,18 @@ class CodeTileEngine final : public TileEngine<Parts> {
     amx::ExpandCodes(weights.panel(panel_index) + step_bytes(first), last - first, scratch);
   }
 
-  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
-                bool accumulate, Ahead ahead) const override {
-    amx::MultiplyBlock<Products, amx::kStreamsRows<Products>>(
-        call.operand.data + row / amx::kBlock * call.operand.stride, call.expanded, call.end - call.begin, sums,
-        stride * sizeof(float), accumulate, rows, ahead);
-  }
-  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting,
-                      Ahead next) const override {
-    amx::MultiplyPanel<Products, Parts, false>(*this, call, call.expanded, tail, sums, waiting, next);
-  }
-  void expand_and_multiply(const PanelCall& call, std::byte* scratch, float* sums, std::size_t stride,
-                           bool accumulate) const override {
-    Engine::expand_and_multiply(call, scratch, sums, stride, accumulate);
-  }
-
- private:
-  using Products = amx::PartProducts<Parts, 1>;
+ protected:
+  const std::byte* tiles(const PanelCall& call) const override { return call.expanded; }
 };
 
 /// bfloat16 pairs by AVX512_BF16 on the same layouts.
-class PairEngine final : public TileEngine<1> {
+class PairEngine final : public PartsEngine<1> {
  public:
   std::string_view name() const override { return "AVX512_BF16 dot products"; }
-  void begin() const override {}
-  void end() const override {}
   void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
                 bool accumulate, Ahead) const override {
-    amx::DotBlock<false>(call.operand.data + row / amx::kBlock * call.operand.stride,
-                         call.weights.panel(call.panel) + step_bytes(call.begin), call.end - call.begin, sums,
-                         stride * sizeof(float), accumulate, rows);
-  }
-  std::size_t sum_blocks() const override { return 1; }
-  void multiply_panel(const PanelCall& call, const Finish& tail, float* sums, Waiting& waiting,
-                      Ahead next) const override {
-    Engine::multiply_panel(call, tail, sums, waiting, next);
-  }
-  void expand_and_multiply(const PanelCall& call, std::byte*, float* sums, std::size_t stride,
-                           bool accumulate) const override {
-    multiply(call, 0, call.rows, sums, stride, accumulate, {});
+    amx::DotBlock<false>(call.operand.data + row / amx::kBlock * call.operand.stride, stored(call),
+                         call.end - call.begin, sums, stride * sizeof(float), accumulate, rows);
   }
 };
 
