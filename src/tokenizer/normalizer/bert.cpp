@@ -34,17 +34,17 @@ class BertNormalizer final : public Normalizer {
   // the compiler makes vector code of it.
   bool ascii(NormalizedText& text) const {
     const std::string_view old = text.text();
-    unsigned char hard = 0;
     if (clean_) {
+      unsigned char hard = 0;
       for (const char c : old) {
         const auto byte = static_cast<unsigned char>(c);
         const bool blank = byte == '\t' || byte == '\n' || byte == '\r';
         hard |= static_cast<unsigned char>((byte < 0x20 && !blank) || byte >= 0x7F);
       }
-    } else {
-      for (const char c : old) hard |= static_cast<unsigned char>(c) & 0x80U;
+      if (hard != 0) return false;
+    } else if (!utf8::is_ascii(old)) {
+      return false;
     }
-    if (hard != 0) return false;
     char* const bytes = text.writable();
     const std::size_t size = old.size();
     if (clean_) {
