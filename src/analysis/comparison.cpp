@@ -40,14 +40,16 @@ Comparison compare(const ComparedSide& a, const ComparedSide& b) {
   if (a.d_model == b.d_model && !a.hidden_states.empty() && !b.hidden_states.empty()) {
     const std::size_t size = a.tokens * a.d_model;
     for (std::size_t layer = 0; layer <= layers; ++layer) {
-      result.layers.push_back(difference(a.hidden_states.data() + layer * size, b.hidden_states.data() + layer * size, size));
+      result.layers.push_back(
+          difference(a.hidden_states.data() + layer * size, b.hidden_states.data() + layer * size, size));
     }
   }
   if (a.heads == b.heads && !a.attentions.empty() && !b.attentions.empty()) {
     const std::size_t size = a.tokens * a.tokens;
     for (std::size_t i = 0; i < layers * a.heads; ++i) {
-      result.heads.push_back({i / a.heads, i % a.heads,
-                              jensen_shannon_distance(a.attentions.data() + i * size, b.attentions.data() + i * size, a.tokens)});
+      result.heads.push_back(
+          {i / a.heads, i % a.heads,
+           jensen_shannon_distance(a.attentions.data() + i * size, b.attentions.data() + i * size, a.tokens)});
     }
   }
   return result;
@@ -64,7 +66,8 @@ std::string first_over(const Comparison& comparison, double tolerance) {
     for (std::size_t head = 0; layer < head_layers && head < heads_a_layer; ++head) {
       const HeadDifference& d = comparison.heads[layer * heads_a_layer + head];
       if (d.distance > tolerance) {
-        return "attention of head " + std::to_string(layer) + "." + std::to_string(head) + ": distance is " + std::to_string(d.distance);
+        return "attention of head " + std::to_string(layer) + "." + std::to_string(head) + ": distance is " +
+               std::to_string(d.distance);
       }
     }
   }

@@ -26,7 +26,8 @@ void HeadStatisticsSum::add(const AttentionMaps& maps, bool hide_specials) {
   std::vector<float> special(tokens);
   for (std::size_t k = 0; k < tokens; ++k) special[k] = maps.labels[k].special ? 1.0F : 0.0F;
   std::vector<float> distances(2 * tokens);  // |i − tokens|: a query's distances to its keys begin at tokens − query
-  for (std::size_t k = 0; k < distances.size(); ++k) distances[k] = static_cast<float>(k > tokens ? k - tokens : tokens - k);
+  for (std::size_t k = 0; k < distances.size(); ++k)
+    distances[k] = static_cast<float>(k > tokens ? k - tokens : tokens - k);
   for (std::size_t i = 0; i < heads; ++i) {
     Sums& sums = sums_[i];
     const float* map = maps.weights.data() + i * tokens * tokens;

@@ -248,7 +248,8 @@ void TreebankScore::add(const TreebankSentence& sentence, const AttentionMaps& m
     }
     for (const Arc& arc : arcs) arc.counts->right[h] += prediction[arc.from] == arc.to;
     for (const Group& group : groups) {
-      group.counts->right_any[h] += std::find(group.to.begin(), group.to.end(), prediction[group.from]) != group.to.end();
+      group.counts->right_any[h] +=
+          std::find(group.to.begin(), group.to.end(), prediction[group.from]) != group.to.end();
     }
   }
 }
@@ -273,7 +274,8 @@ void TreebankScore::add(const TreebankScore& other) {
 std::vector<RelationScore> TreebankScore::relations() const {
   std::vector<RelationScore> scores;
   for (const auto& [key, entry] : relations_) {
-    const auto best = static_cast<std::size_t>(std::max_element(entry.right.begin(), entry.right.end()) - entry.right.begin());
+    const auto best =
+        static_cast<std::size_t>(std::max_element(entry.right.begin(), entry.right.end()) - entry.right.begin());
     const auto support = static_cast<double>(entry.support);
     RelationScore score;
     score.relation = key.first;

@@ -75,11 +75,10 @@ void parse_shard(const std::string& text, InputOptions& input) {
 
 void declare_inputs(OptionList& list, InputOptions& input) {
   list.group("Input");
-  list.value("-i,--input", "FILE", "read inputs from FILE, - is stdin (repeatable)",
-             [&](const std::string& file) {
-               require_named("--input", file);
-               input.files.push_back(file);
-             });
+  list.value("-i,--input", "FILE", "read inputs from FILE, - is stdin (repeatable)", [&](const std::string& file) {
+    require_named("--input", file);
+    input.files.push_back(file);
+  });
   list.value("--input-format", "FORMAT", "lines, jsonl or nul (default: by ending, else lines)",
              [&](const std::string& word) {
                input.format = choose<InputFormat>(

@@ -88,7 +88,7 @@ struct WindowOptions {
   std::size_t tokens = 0;              ///< --chunk; 0: none
   std::optional<std::size_t> overlap;  ///< --stride
   bool late = false;
-  bool joined = false;                 ///< --chunk-pooling mean
+  bool joined = false;  ///< --chunk-pooling mean
 
   bool asked() const { return tokens > 0 || late; }
 };
@@ -142,24 +142,24 @@ struct BenchOptions {
 
 /// `heads`, `explain` and `compare`.
 struct StudyOptions {
-  std::string token;                  ///< explain: the token that is followed; empty: the most telling one
-  std::string conllu;                 ///< heads: a treebank
-  bool importance = false;            ///< heads: ablate each in turn
-  std::string against;                ///< compare: another model
-  std::optional<double> tolerance;    ///< compare
+  std::string token;                ///< explain: the token that is followed; empty: the most telling one
+  std::string conllu;               ///< heads: a treebank
+  bool importance = false;          ///< heads: ablate each in turn
+  std::string against;              ///< compare: another model
+  std::optional<double> tolerance;  ///< compare
 };
 
 /// `fill-mask`, `classify`, `tag`, `rerank` and `answer`.
 struct TaskOptions {
-  std::string query;                       ///< rerank and answer: what documents are looked at for
+  std::string query;  ///< rerank and answer: what documents are looked at for
   std::optional<std::size_t> top_k;
-  std::vector<std::string> targets;        ///< fill-mask
-  bool all_scores = false;                 ///< classify, as are the next three
+  std::vector<std::string> targets;  ///< fill-mask
+  bool all_scores = false;           ///< classify, as are the next three
   std::vector<std::string> labels;
   std::string hypothesis = "This example is {}.";
   bool multi_label = false;
   Aggregation aggregation = Aggregation::none;
-  std::optional<std::size_t> stride;       ///< answer, as is the next
+  std::optional<std::size_t> stride;  ///< answer, as is the next
   std::size_t longest = 15;
   bool no_answer = false;
 };
@@ -182,7 +182,7 @@ struct Options {
   AttentionQuestions questions;
   StudyOptions study;
   TaskOptions task;
-  bool matrix = false;                ///< similarity
+  bool matrix = false;  ///< similarity
 };
 
 /// Reads the command line. Help and version are printed here and end in an empty result. Throws Error{usage}.

@@ -109,7 +109,8 @@ void plan_common(Plan& plan, const Options& options, RecordKind kind, const Sent
   }
   RecordSchema& schema = plan.schema;
   schema.kind = kind;
-  schema.parts = parts_for(kind, plan.format, options.output.parts, options.questions.asks() || options.questions.rollout);
+  schema.parts =
+      parts_for(kind, plan.format, options.output.parts, options.questions.asks() || options.questions.rollout);
   schema.offsets = options.output.offsets;
   schema.digits = options.output.digits;
   schema.questions = options.questions;
@@ -141,8 +142,9 @@ void plan_quantization(Plan& plan, const Options& options, std::size_t width) {
   if (!options.quantize.ranges.empty()) {
     read_ranges(options.quantize.ranges, width, plan.work.quantization);
   } else if (options.quantize.calibrate.empty() && !plan.work.normalize) {
-    throw_usage("--quantize int8: expected unit vectors or ranges, got a model without normalisation; use --normalize l2, "
-                "--quantize-ranges FILE or --calibrate FILE");
+    throw_usage(
+        "--quantize int8: expected unit vectors or ranges, got a model without normalisation; use --normalize l2, "
+        "--quantize-ranges FILE or --calibrate FILE");
   }
 }
 

@@ -121,9 +121,9 @@ int OutputSink::finish() {
 }
 
 std::unique_ptr<OutputStream> open_output(const Options& options) {
-  return std::make_unique<OutputStream>(options.output.file.empty() ? "-" : options.output.file,
-                                        options.output.resume ? OutputStream::Unfinished::keep
-                                                              : OutputStream::Unfinished::remove);
+  return std::make_unique<OutputStream>(
+      options.output.file.empty() ? "-" : options.output.file,
+      options.output.resume ? OutputStream::Unfinished::keep : OutputStream::Unfinished::remove);
 }
 
 bool stops_at_bad(const Options& options) {

@@ -76,8 +76,8 @@ void run_pipeline(const Options& options, const ModelWork& work, RecordSource& s
 /// The same into a file or standard output. Returns the exit code.
 int run_records(const Options& options, const ModelWork& work, InputSource& source, OutputSink& sink);
 
-/// What a command opens whose records come from a model, in the order in which mistakes are told: the model's config, the plan,
-/// the output, the inputs, the weights. With `--resume` the inputs begin where the output ends.
+/// What a command opens whose records come from a model, in the order in which mistakes are told: the model's config,
+/// the plan, the output, the inputs, the weights. With `--resume` the inputs begin where the output ends.
 struct RecordRun {
   RecordRun(const Options& options, RecordKind kind, Log& log);
 

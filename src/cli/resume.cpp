@@ -31,8 +31,8 @@ bool is_finished(const OutputOptions& options, Log& log) {
   if (!options.resume) return false;
   std::error_code error;
   std::filesystem::path file = std::filesystem::canonical(options.file, error);  // the unfinished file lies beside it
-  const bool finished = std::filesystem::is_regular_file(file, error) &&
-                        !std::filesystem::exists(file += ".partial", error);
+  const bool finished =
+      std::filesystem::is_regular_file(file, error) && !std::filesystem::exists(file += ".partial", error);
   if (finished) log.warning(options.file + ": is there already; nothing to resume");
   return finished;
 }

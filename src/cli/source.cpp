@@ -17,7 +17,8 @@ const std::vector<std::string> kResultKeys = {"index",         "id",         "te
                                               "similarity",    "error",      "window",         "find",
                                               "edges",         "stats",      "rollout"};
 // The same of commands on task heads: names that an input of other commands may well bring.
-const std::vector<std::string> kTaskKeys = {"fills", "label", "score", "scores", "entities", "answer", "answers", "start", "end"};
+const std::vector<std::string> kTaskKeys = {"fills",  "label",   "score", "scores", "entities",
+                                            "answer", "answers", "start", "end"};
 
 TextReader open_reader(const Options& options) {
   const InputOptions& input = options.input;
@@ -29,7 +30,8 @@ TextReader open_reader(const Options& options) {
   reader.pass_through = input.pass_through;
   reader.reserved_keys = kResultKeys;
   if (options.windows.asked()) reader.reserved_keys.insert(reader.reserved_keys.end(), {"begin", "end"});
-  if (options.command->has(kTask)) reader.reserved_keys.insert(reader.reserved_keys.end(), kTaskKeys.begin(), kTaskKeys.end());
+  if (options.command->has(kTask))
+    reader.reserved_keys.insert(reader.reserved_keys.end(), kTaskKeys.begin(), kTaskKeys.end());
   reader.replace_invalid = input.on_error == OnError::replace;
   if (!input.texts.empty()) return TextReader::from_arguments(input.texts, input.pair, reader);
   if (!input.files.empty()) return TextReader::from_files(input.files, reader);

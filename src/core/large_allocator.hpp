@@ -11,8 +11,8 @@
 
 namespace mha {
 
-/// Memory for tables of megabytes that are filled once and then read all over: asks the system for huge pages, which are
-/// cheaper to get (one fault instead of 512) and to look up. Smaller ones are allocated as usual.
+/// Memory for tables of megabytes that are filled once and then read all over: asks the system for huge pages, which
+/// are cheaper to get (one fault instead of 512) and to look up. Smaller ones are allocated as usual.
 template <typename T>
 class LargeAllocator {
  public:

@@ -94,7 +94,8 @@ class RecordReader {
     if (depth_ != 1) return true;
     key_ = std::move(name);
     key_end_ = position_;
-    if (std::find(keys_.begin(), keys_.end(), key_) != keys_.end()) note("duplicate key " + utf8::quoted(key_), position_ - 1);
+    if (std::find(keys_.begin(), keys_.end(), key_) != keys_.end())
+      note("duplicate key " + utf8::quoted(key_), position_ - 1);
     keys_.push_back(key_);
     if (key_ == options_.text_key) {
       member_ = Member::text;

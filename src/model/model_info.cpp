@@ -39,7 +39,8 @@ ModelInfo model_info(const ModelLocation& location, const LoadOptions& options) 
   info.config_json = config_to_json(opened->family.config).dump();
   info.sentence = opened->sentence.config;
   bind_dense_modules(*opened, *source, info.sentence, info.unused_tensors);
-  for (const Task task : tasks_of(opened->family, *source)) bind_head(opened->family, task, weights, *source, info.unused_tensors);
+  for (const Task task : tasks_of(opened->family, *source))
+    bind_head(opened->family, task, weights, *source, info.unused_tensors);
   const WeightCount count = count_weights(weights, info.sentence);
   info.parameters = count.parameters;
   info.bytes = count.bytes;

@@ -10,8 +10,8 @@
 #include "mha/core/error.hpp"
 #include "mha/io/mapped_file.hpp"
 #include "mha/io/safetensors.hpp"
-#include "mha/ops/convert.hpp"
 #include "mha/model/model_tools.hpp"
+#include "mha/ops/convert.hpp"
 #include "model/opened_model.hpp"
 
 namespace mha {

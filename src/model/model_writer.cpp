@@ -43,8 +43,9 @@ std::vector<float> values_of(const TensorView& view, const TensorView* scale, co
     return values;
   }
   if (view.shape.empty() || scale->dtype != DType::f32 || scale->shape != std::vector<std::size_t>{view.shape[0]}) {
-    throw_model("tensor " + name + std::string(kScale) + ": expected F32, one number a row of " + shape_text(view.shape) +
-                ", got " + std::string(name_of(scale->dtype)) + " " + shape_text(scale->shape));
+    throw_model("tensor " + name + std::string(kScale) + ": expected F32, one number a row of " +
+                shape_text(view.shape) + ", got " + std::string(name_of(scale->dtype)) + " " +
+                shape_text(scale->shape));
   }
   const std::size_t rows = view.shape[0];
   for (std::size_t row = 0; row < rows; ++row) {

@@ -215,8 +215,8 @@ void read_modules(const FileSet& files, SentenceModules& out) {
       if (folder.empty()) fields.fail("path", "the folder of the dense module");
       DenseModule dense = read_dense(files, folder);
       dense.normalize_input = std::exchange(normalized, false);
-      out.decisions.push_back(
-          {"dense", std::to_string(dense.in) + " → " + std::to_string(dense.out), folder + "/config.json:in_features, out_features"});
+      out.decisions.push_back({"dense", std::to_string(dense.in) + " → " + std::to_string(dense.out),
+                               folder + "/config.json:in_features, out_features"});
       out.config.dense.push_back(std::move(dense));
     } else if (name == "Normalize") {
       require_pooled();

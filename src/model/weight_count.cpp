@@ -20,7 +20,8 @@ WeightCount count_weights(const Weights& weights, const SentenceConfig& sentence
     count.bytes += bytes;
     dtypes.insert(name_of(weight.view.dtype));
   };
-  for (const auto& [name, weight] : named_weights(weights)) add(std::string_view(name).substr(0, name.find('.')), *weight);
+  for (const auto& [name, weight] : named_weights(weights))
+    add(std::string_view(name).substr(0, name.find('.')), *weight);
   for (const DenseModule& dense : sentence.dense) {
     add("dense", dense.linear.weight);
     add("dense", dense.linear.bias);

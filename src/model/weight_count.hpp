@@ -11,7 +11,8 @@ namespace mha {
 
 /// How much an encoder and its dense modules hold, as the files have it.
 struct WeightCount {
-  /// Numbers and file bytes of one part: "embeddings", "layers", "pooler", "dense", …, in the order of the forward pass.
+  /// Numbers and file bytes of one part: "embeddings", "layers", "pooler", "dense", …, in the order of the forward
+  /// pass.
   struct Part {
     std::string name;
     std::size_t parameters = 0;

@@ -19,7 +19,8 @@ void Activate(Activation activation, float* x, std::size_t count) {
 
 void ActivateGated(Activation activation, float* x, const float* gate, std::size_t count) {
   WithActivation(activation, false, [&](const auto& function) {
-    TransformWide(x, count, [&](auto d, auto load, std::size_t i) { return Mul(function(d, load(x + i)), load(gate + i)); });
+    TransformWide(x, count,
+                  [&](auto d, auto load, std::size_t i) { return Mul(function(d, load(x + i)), load(gate + i)); });
   });
 }
 

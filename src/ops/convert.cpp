@@ -111,13 +111,20 @@ bool is_float_type(DType type) {
 void to_float32(const TensorView& view, std::size_t begin, std::size_t count, float* out) {
   const std::byte* from = view.data + begin * size_of(view.dtype);
   switch (view.dtype) {
-    case DType::f32: std::memcpy(out, from, count * sizeof(float)); return;
-    case DType::bf16: HWY_DYNAMIC_DISPATCH(WidenBfloat16)(from, out, count); return;
-    case DType::f16: HWY_DYNAMIC_DISPATCH(WidenFloat16)(from, out, count); return;
+    case DType::f32:
+      std::memcpy(out, from, count * sizeof(float));
+      return;
+    case DType::bf16:
+      HWY_DYNAMIC_DISPATCH(WidenBfloat16)(from, out, count);
+      return;
+    case DType::f16:
+      HWY_DYNAMIC_DISPATCH(WidenFloat16)(from, out, count);
+      return;
     case DType::f64:
       for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(element<double>(from, i));
       return;
-    default: throw_model("weights: expected F32, F16, BF16 or F64, got " + std::string(name_of(view.dtype)));
+    default:
+      throw_model("weights: expected F32, F16, BF16 or F64, got " + std::string(name_of(view.dtype)));
   }
 }
 

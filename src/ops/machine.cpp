@@ -135,10 +135,11 @@ Machine measure_machine() {
   // Piece by piece, each out of the second-level cache again when its turn comes: a short run is seldom disturbed.
   constexpr std::size_t kPiece = kFloats / 32;
   std::size_t piece = 0;
-  machine.read_gb_s = best_rate(96, [&] {
-                        sink += HWY_DYNAMIC_DISPATCH(ReadAll)(memory.data() + piece++ % 32 * kPiece, kPiece);
-                        return static_cast<double>(kPiece * sizeof(float));
-                      }) /
+  machine.read_gb_s = best_rate(96,
+                                [&] {
+                                  sink += HWY_DYNAMIC_DISPATCH(ReadAll)(memory.data() + piece++ % 32 * kPiece, kPiece);
+                                  return static_cast<double>(kPiece * sizeof(float));
+                                }) /
                       kGiga;
   kept = sink;
   static_cast<void>(kept);

@@ -1,5 +1,5 @@
-// Elementary functions on Highway vectors of float, or on four of them at a time, compiled once a CPU level by the files that
-// include it. `d` and `x` are F32 and V32, or WideF32 and Wide.
+// Elementary functions on Highway vectors of float, or on four of them at a time, compiled once a CPU level by the
+// files that include it. `d` and `x` are F32 and V32, or WideF32 and Wide.
 #if defined(MHA_OPS_MATH_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef MHA_OPS_MATH_INL_HPP
 #undef MHA_OPS_MATH_INL_HPP
@@ -52,8 +52,8 @@ HWY_INLINE V Exp(D d, V x) {
   return IfThenZeroElse(Lt(x, Set(d, -87.33654F)), ExpInRange(d, x));
 }
 
-/// log2 x of a normal x > 0, within 2^-25 + 2^-23·|log2 x|; −127 of 0. x = m·2^n with √½ ≤ m < √2, and ln m = 2·artanh(s) for
-/// s = (m − 1)/(m + 1), |s| < 0.172, by its series up to s⁹.
+/// log2 x of a normal x > 0, within 2^-25 + 2^-23·|log2 x|; −127 of 0. x = m·2^n with √½ ≤ m < √2, and ln m =
+/// 2·artanh(s) for s = (m − 1)/(m + 1), |s| < 0.172, by its series up to s⁹.
 HWY_INLINE V32 Log2(F32 d, V32 x) {
   const hn::RebindToSigned<F32> di;
   const auto bits = hn::BitCast(di, x);
@@ -175,7 +175,8 @@ struct RestLoad {
 HWY_INLINE Wide LoadWide(const float* from) {
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
-  return {{hn::LoadU(d, from), hn::LoadU(d, from + lanes), hn::LoadU(d, from + 2 * lanes), hn::LoadU(d, from + 3 * lanes)}};
+  return {
+      {hn::LoadU(d, from), hn::LoadU(d, from + lanes), hn::LoadU(d, from + 2 * lanes), hn::LoadU(d, from + 3 * lanes)}};
 }
 HWY_INLINE void StoreWide(const Wide& x, float* to) {
   const F32 d;
@@ -191,7 +192,9 @@ HWY_INLINE void TransformWide(float* x, std::size_t count, const Function& funct
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + kWide * lanes <= count; i += kWide * lanes) {
-    StoreWide(function(WideF32(), [](const float* from) { return LoadWide(from); }, i), x + i);
+    StoreWide(function(
+                  WideF32(), [](const float* from) { return LoadWide(from); }, i),
+              x + i);
   }
   for (; i + lanes <= count; i += lanes) hn::StoreU(function(d, FullLoad(), i), d, x + i);
   if (i < count) StoreRest(d, function(d, RestLoad{count - i}, i), x + i, count - i);

@@ -1,5 +1,5 @@
-// Which of the compiled kernels Highway's dispatch takes. Stands for libhwy, of which nothing else is used: at load that
-// library measures the timer's resolution, 2.5 ms of a program that has its vector in ten.
+// Which of the compiled kernels Highway's dispatch takes. Stands for libhwy, of which nothing else is used: at load
+// that library measures the timer's resolution, 2.5 ms of a program that has its vector in ten.
 #include <hwy/targets.h>
 
 #include "ops/cpu.hpp"

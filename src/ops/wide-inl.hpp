@@ -1,5 +1,5 @@
-// Four vectors that go through the same function side by side. One vector's chain of dependent instructions would fill the
-// CPU's scheduler before the next could start; interleaved chains keep the ports busy.
+// Four vectors that go through the same function side by side. One vector's chain of dependent instructions would fill
+// the CPU's scheduler before the next could start; interleaved chains keep the ports busy.
 #if defined(MHA_OPS_WIDE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef MHA_OPS_WIDE_INL_HPP
 #undef MHA_OPS_WIDE_INL_HPP
@@ -31,8 +31,8 @@ struct WideMask {
   M32 v[kWide];
 };
 
-#define MHA_WIDE_LOOP(result, expression)                 \
-  _Pragma("GCC unroll 4") for (std::size_t i = 0; i < kWide; ++i) (result).v[i] = (expression)
+#define MHA_WIDE_LOOP(result, expression) \
+  _Pragma("GCC unroll 4") for (std::size_t i = 0; i < kWide; ++i)(result).v[i] = (expression)
 
 HWY_INLINE Wide Set(WideF32, float value) {
   const V32 lane = hn::Set(F32(), value);
@@ -40,11 +40,11 @@ HWY_INLINE Wide Set(WideF32, float value) {
 }
 HWY_INLINE Wide Zero(WideF32 d) { return Set(d, 0.0F); }
 
-#define MHA_WIDE_UNARY(name)               \
-  HWY_INLINE Wide name(const Wide& a) {    \
-    Wide r;                                \
-    MHA_WIDE_LOOP(r, hn::name(a.v[i]));    \
-    return r;                              \
+#define MHA_WIDE_UNARY(name)            \
+  HWY_INLINE Wide name(const Wide& a) { \
+    Wide r;                             \
+    MHA_WIDE_LOOP(r, hn::name(a.v[i])); \
+    return r;                           \
   }
 #define MHA_WIDE_BINARY(name)                          \
   HWY_INLINE Wide name(const Wide& a, const Wide& b) { \

@@ -15,11 +15,11 @@ namespace mha {
 
 /// The answer to one question as rows: the same for JSON, CSV and the terminal.
 struct Answer {
-  std::string name;                            ///< JSON key: "find", "edges", "stats", …
-  std::string title;                           ///< a heading for people
-  std::vector<std::string> columns;            ///< JSON keys of a row
+  std::string name;                  ///< JSON key: "find", "edges", "stats", …
+  std::string title;                 ///< a heading for people
+  std::vector<std::string> columns;  ///< JSON keys of a row
   std::vector<std::vector<AnswerCell>> rows;
-  bool single = false;                         ///< JSON has the one row as an object instead of an array
+  bool single = false;  ///< JSON has the one row as an object instead of an array
 };
 
 /// Everything that was asked of the maps of one input, in the order find, edges, stats.

@@ -215,7 +215,8 @@ class DelimitedFormatter : public RecordFormatter {
   }
 
   void render_answers(const Record& record, std::string& out) const {
-    for (const Answer& answer : answers(asked_maps(attention_maps(record, schema_), schema_.questions), schema_.questions)) {
+    for (const Answer& answer :
+         answers(asked_maps(attention_maps(record, schema_), schema_.questions), schema_.questions)) {
       for (const auto& cells : answer.rows) {
         Row row = start(record, out);
         for (const AnswerCell& cell : cells) row.text(cell_text(cell, schema_.digits));
@@ -236,8 +237,10 @@ class DelimitedFormatter : public RecordFormatter {
       if (!schema_.results.list_name.empty()) row.integer(result.list);
       if (schema_.parts.text) row.text(record.text);
       for (const AnswerCell& cell : result.cells) {
-        if (cell.kind == AnswerCell::Kind::text) row.text(utf8::replace_invalid(cell.text));
-        else row.text(cell_text(cell, schema_.digits));
+        if (cell.kind == AnswerCell::Kind::text)
+          row.text(utf8::replace_invalid(cell.text));
+        else
+          row.text(cell_text(cell, schema_.digits));
       }
       finish(row);
     }

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kRows = 24;
 constexpr std::size_t kColumns = 16;
-constexpr std::size_t kHeadRows = 128;    // of every head's matrices
+constexpr std::size_t kHeadRows = 128;  // of every head's matrices
 constexpr std::size_t kHeadColumns = 64;
 
 std::string paragraph(std::string_view kind, const std::string& text) {

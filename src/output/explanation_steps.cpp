@@ -26,14 +26,22 @@ std::string percent(double share) { return number(static_cast<std::size_t>(std::
 
 std::string_view activation_name(Activation activation) {
   switch (activation) {
-    case Activation::none: return "";
-    case Activation::relu: return "relu";
-    case Activation::gelu: return "gelu";
-    case Activation::gelu_tanh: return "gelu_tanh";
-    case Activation::quick_gelu: return "quick_gelu";
-    case Activation::silu: return "silu";
-    case Activation::tanh: return "tanh";
-    case Activation::relu_squared: return "relu²";
+    case Activation::none:
+      return "";
+    case Activation::relu:
+      return "relu";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::gelu_tanh:
+      return "gelu_tanh";
+    case Activation::quick_gelu:
+      return "quick_gelu";
+    case Activation::silu:
+      return "silu";
+    case Activation::tanh:
+      return "tanh";
+    case Activation::relu_squared:
+      return "relu²";
   }
   return "";
 }
@@ -80,7 +88,13 @@ class Story {
     if (s == nullptr) return;
     for (const std::size_t head : shown_heads()) {
       step.head_matrices.push_back({"head " + number(head) + ": " + what + ": " + shape(s->rows, s->cols),
-                                    e_.of_head(*s, head), s->rows, s->cols, keys, name, what, {}});
+                                    e_.of_head(*s, head),
+                                    s->rows,
+                                    s->cols,
+                                    keys,
+                                    name,
+                                    what,
+                                    {}});
     }
   }
 

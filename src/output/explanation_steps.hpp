@@ -11,27 +11,27 @@ namespace mha {
 
 /// A matrix that a step shows, with its name and shape in the words of the text it belongs to.
 struct ShownMatrix {
-  std::string caption;           ///< "Q of head 0 = X · Wq: (5, 8)"
-  const float* values = nullptr; ///< [rows][columns]
+  std::string caption;            ///< "Q of head 0 = X · Wq: (5, 8)"
+  const float* values = nullptr;  ///< [rows][columns]
   std::size_t rows = 0;
   std::size_t columns = 0;
-  bool keys = false;             ///< columns are tokens
-  std::string_view stage;        ///< Stage::name
-  std::string what;              ///< of a head's matrix: the caption without head and shape
-  std::string row_name;          ///< of a single row that is no token
+  bool keys = false;       ///< columns are tokens
+  std::string_view stage;  ///< Stage::name
+  std::string what;        ///< of a head's matrix: the caption without head and shape
+  std::string row_name;    ///< of a single row that is no token
 };
 
 /// One step of the story: heading, sentences, matrices and closing lines, the same for table and page.
 struct ExplanationStep {
-  std::string_view name;               ///< input, heads, scores, context, output or block
+  std::string_view name;  ///< input, heads, scores, context, output or block
   std::string heading;
-  std::string analogy;                 ///< the step in the picture of the biography and the CV
+  std::string analogy;  ///< the step in the picture of the biography and the CV
   std::vector<std::string> sentences;
   std::vector<ShownMatrix> matrices;
   std::vector<ShownMatrix> head_matrices;  ///< stage by stage, of the heads that are shown where not all can be
-  std::string title_before;            ///< of the findings, up to the name of the token
-  std::string title_after;             ///< and from it on
-  std::vector<std::string> findings;   ///< what this input's numbers say, one a line
+  std::string title_before;                ///< of the findings, up to the name of the token
+  std::string title_after;                 ///< and from it on
+  std::vector<std::string> findings;       ///< what this input's numbers say, one a line
 };
 
 /// With many heads the matrices of the first two stand for all.

@@ -9,10 +9,10 @@
 namespace mha {
 namespace {
 
-constexpr std::size_t kRows = 4;         // of a corner of vectors
-constexpr std::size_t kKeyRows = 12;     // of a token by token matrix
-constexpr std::size_t kCell = 8;         // columns of a number
-constexpr std::size_t kLabel = 12;       // widest row label
+constexpr std::size_t kRows = 4;      // of a corner of vectors
+constexpr std::size_t kKeyRows = 12;  // of a token by token matrix
+constexpr std::size_t kCell = 8;      // columns of a number
+constexpr std::size_t kLabel = 12;    // widest row label
 
 // Words wrapped to the width, each line indented.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
@@ -54,7 +54,8 @@ std::string number_cell(float value) {
 class Table {
  public:
   Table(const Explanation& explanation, const ExplanationOptions& options) : e_(explanation), options_(options) {
-    for (const MapLabel& label : e_.labels) label_columns_ = std::max(label_columns_, display_width(display_name(label)));
+    for (const MapLabel& label : e_.labels)
+      label_columns_ = std::max(label_columns_, display_width(display_name(label)));
     label_columns_ = std::min(label_columns_, kLabel);
   }
 
@@ -68,11 +69,16 @@ class Table {
       for (const std::string& sentence : step.sentences) out_ += wrapped(sentence, options_.columns, 2);
       if (!step.head_matrices.empty() && e_.heads.size() > kShownHeads) {
         out_ += wrapped("Two of the " + std::to_string(e_.heads.size()) +
-                        " heads are shown; --head chooses others, --format html and json have all.", options_.columns, 2);
+                            " heads are shown; --head chooses others, --format html and json have all.",
+                        options_.columns, 2);
       }
       for (const ShownMatrix& matrix : step.matrices) corner(matrix);
       for (const ShownMatrix& matrix : step.head_matrices) corner(matrix);
-      if (!step.findings.empty()) out_ += "\n" + wrapped(step.title_after.empty() ? "" : step.title_before + display_name(e_.labels[token]) + step.title_after, options_.columns, 2);
+      if (!step.findings.empty())
+        out_ += "\n" + wrapped(step.title_after.empty()
+                                   ? ""
+                                   : step.title_before + display_name(e_.labels[token]) + step.title_after,
+                               options_.columns, 2);
       for (const std::string& finding : step.findings) out_ += wrapped(finding, options_.columns, 2);
     }
     return out_;

@@ -12,9 +12,9 @@
 namespace mha {
 namespace {
 
-constexpr std::size_t kFewMaps = 2;       // up to here each map is drawn large
-constexpr std::size_t kLabelColumns = 14; // widest row label
-constexpr std::size_t kGap = 2;           // blanks between small multiples
+constexpr std::size_t kFewMaps = 2;        // up to here each map is drawn large
+constexpr std::size_t kLabelColumns = 14;  // widest row label
+constexpr std::size_t kGap = 2;            // blanks between small multiples
 constexpr std::string_view kReset = "\x1b[0m";
 
 std::string number(std::size_t n) { return std::to_string(n); }
@@ -32,7 +32,9 @@ std::string ground_code(float weight, ColorDepth depth, bool with_text) {
   if (depth == ColorDepth::truecolor) {
     const Rgb c = scale_color(position);
     return "\x1b[48;2;" + number(c.red) + ";" + number(c.green) + ";" + number(c.blue) + "m" +
-           (!with_text ? "" : dark_text_on(c) ? "\x1b[38;2;0;0;0m" : "\x1b[38;2;255;255;255m");
+           (!with_text        ? ""
+            : dark_text_on(c) ? "\x1b[38;2;0;0;0m"
+                              : "\x1b[38;2;255;255;255m");
   }
   const CubeStep& step =
       kCubeScale[static_cast<std::size_t>(std::lround(position * static_cast<double>(std::size(kCubeScale) - 1)))];

@@ -166,7 +166,8 @@ class JsonFormatter : public RecordFormatter {
         append_nested_array(out, shown.weights, std::array{shown.tokens(), shown.tokens()}, schema_.digits);
       } else if (schema_.parts.attentions) {
         out += ",\"attentions\":";
-        append_nested_array(out, shown.weights, std::array{shown.layer_count, shown.head_count, shown.tokens(), shown.tokens()},
+        append_nested_array(out, shown.weights,
+                            std::array{shown.layer_count, shown.head_count, shown.tokens(), shown.tokens()},
                             schema_.digits);
       }
     }

@@ -24,9 +24,12 @@ std::string label_text(const MapLabel& label) {
 }
 
 // An estimate that suits most fonts: 0.6 em a column.
-double text_width(const std::string& text, double size) { return 0.6 * size * static_cast<double>(display_width(text)); }
+double text_width(const std::string& text, double size) {
+  return 0.6 * size * static_cast<double>(display_width(text));
+}
 
-Picture::Cells cells_of(const AttentionMaps& maps, std::size_t layer, std::size_t head, double x, double y, double side) {
+Picture::Cells cells_of(const AttentionMaps& maps, std::size_t layer, std::size_t head, double x, double y,
+                        double side) {
   Picture::Cells cells{x, y, side, side, maps.tokens(), maps.tokens(), {}};
   const float* weights = maps.map(layer, head);
   cells.pixels.reserve(maps.tokens() * maps.tokens());
@@ -46,8 +49,8 @@ void add_scale(Picture& picture, double x, double y) {
   picture.cells.push_back(std::move(bar));
   for (const double weight : {0.0, 0.06, 0.25, 0.56, 1.0}) {
     const double at = x + kWidth * std::sqrt(weight);
-    picture.texts.push_back({at, y + 15, 8, Anchor::middle, 0, kSoftInk, false,
-                             std::to_string(std::lround(weight * 100)) + "%"});
+    picture.texts.push_back(
+        {at, y + 15, 8, Anchor::middle, 0, kSoftInk, false, std::to_string(std::lround(weight * 100)) + "%"});
   }
 }
 
@@ -80,9 +83,11 @@ Picture draw(const AttentionMaps& maps, const InputFacts* facts) {
   if (facts != nullptr) {
     const auto title_columns = static_cast<std::size_t>((picture.width - 2 * kMargin) / (0.6 * kTitleSize));
     y = kMargin + kTitleSize / 2;
-    picture.texts.push_back({kMargin, y, kTitleSize, Anchor::begin, 0, kInk, true, fit(escape_controls(text), title_columns)});
+    picture.texts.push_back(
+        {kMargin, y, kTitleSize, Anchor::begin, 0, kInk, true, fit(escape_controls(text), title_columns)});
     y += kTitleSize + 2;
-    picture.texts.push_back({kMargin, y, 9, Anchor::begin, 0, kSoftInk, false, facts->model + "; rows ask, columns are listened to"});
+    picture.texts.push_back(
+        {kMargin, y, 9, Anchor::begin, 0, kSoftInk, false, facts->model + "; rows ask, columns are listened to"});
     y += 12;
   }
 
@@ -94,7 +99,8 @@ Picture draw(const AttentionMaps& maps, const InputFacts* facts) {
       const double x = left + static_cast<double>(head) * (side + kGap);
       picture.cells.push_back(cells_of(maps, layer, head, x, y, side));
       const double name_y = columns_named ? y - above - 4 : y - 7;
-      if (facts != nullptr) picture.texts.push_back({x + side / 2, name_y, 9, Anchor::middle, 0, kInk, false, maps.name(layer, head)});
+      if (facts != nullptr)
+        picture.texts.push_back({x + side / 2, name_y, 9, Anchor::middle, 0, kInk, false, maps.name(layer, head)});
       for (std::size_t t = 0; columns_named && t < labels.size(); ++t) {
         const double at = x + (static_cast<double>(t) + 0.5) * cell;
         picture.texts.push_back({at, y - 4, label_size, Anchor::begin, -60, kInk, false, labels[t]});
@@ -110,8 +116,8 @@ Picture draw(const AttentionMaps& maps, const InputFacts* facts) {
       }
     }
     for (std::size_t t = 0; labelled && t < labels.size(); ++t) {
-      picture.texts.push_back({left - 4, y + (static_cast<double>(t) + 0.5) * cell, label_size, Anchor::end, 0,
-                               kInk, false, labels[t]});
+      picture.texts.push_back(
+          {left - 4, y + (static_cast<double>(t) + 0.5) * cell, label_size, Anchor::end, 0, kInk, false, labels[t]});
     }
     y += side + 4;
   }

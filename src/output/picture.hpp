@@ -15,10 +15,10 @@ namespace mha {
 struct Picture {
   struct Text {
     enum class Anchor { begin, middle, end };
-    double x = 0, y = 0;          ///< middle of the line's height at the anchor
+    double x = 0, y = 0;  ///< middle of the line's height at the anchor
     double size = 10;
     Anchor anchor = Anchor::begin;
-    double rotation = 0;          ///< degrees, clockwise, around (x, y)
+    double rotation = 0;  ///< degrees, clockwise, around (x, y)
     Rgb color{27, 27, 31};
     bool bold = false;
     std::string text;

@@ -75,7 +75,8 @@ struct Canvas {
 
 void fill(Canvas& canvas, const Picture::Cells& cells) {
   const auto edge = [](double start, double extent, std::size_t index, std::size_t count) {
-    return static_cast<std::size_t>(std::lround(kPixelsPerPoint * (start + extent * static_cast<double>(index) / static_cast<double>(count))));
+    return static_cast<std::size_t>(
+        std::lround(kPixelsPerPoint * (start + extent * static_cast<double>(index) / static_cast<double>(count))));
   };
   for (std::size_t row = 0; row < cells.rows; ++row) {
     const std::size_t top = edge(cells.y, cells.height, row, cells.rows);
@@ -111,7 +112,9 @@ void set_texts(Canvas& canvas, const std::vector<Picture::Text>& texts) {
     int height = 0;
     pango.pango_layout_get_size(layout, &width, &height);
     const double extent = static_cast<double>(width) / PANGO_SCALE;
-    const double shift = text.anchor == Picture::Text::Anchor::begin ? 0 : text.anchor == Picture::Text::Anchor::end ? extent : extent / 2;
+    const double shift = text.anchor == Picture::Text::Anchor::begin ? 0
+                         : text.anchor == Picture::Text::Anchor::end ? extent
+                                                                     : extent / 2;
     pango.cairo_save(cairo);
     pango.cairo_translate(cairo, text.x * kPixelsPerPoint, text.y * kPixelsPerPoint);
     pango.cairo_rotate(cairo, text.rotation * M_PI / 180);
@@ -136,7 +139,9 @@ std::string base64(const std::string& bytes) {
   out.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     const std::size_t left = std::min<std::size_t>(bytes.size() - i, 3);
-    const auto byte = [&](std::size_t k) { return k < left ? std::uint32_t{static_cast<unsigned char>(bytes[i + k])} : 0U; };
+    const auto byte = [&](std::size_t k) {
+      return k < left ? std::uint32_t{static_cast<unsigned char>(bytes[i + k])} : 0U;
+    };
     const std::uint32_t group = byte(0) << 16 | byte(1) << 8 | byte(2);
     for (std::size_t k = 0; k < 4; ++k) out += k <= left ? kAlphabet[group >> (18 - 6 * k) & 63U] : '=';
   }

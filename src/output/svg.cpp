@@ -24,7 +24,8 @@ std::string hex(Rgb c) {
 }
 
 std::string box(double x, double y, double width, double height) {
-  return " x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(width) + "\" height=\"" + number(height) + "\"";
+  return " x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(width) + "\" height=\"" + number(height) +
+         "\"";
 }
 
 void write_cells(std::string& out, const Picture::Cells& cells) {
@@ -42,7 +43,9 @@ void write_cells(std::string& out, const Picture::Cells& cells) {
   out += "<g shape-rendering=\"crispEdges\">\n";
   for (std::size_t row = 0; row < cells.rows; ++row) {
     for (std::size_t column = 0; column < cells.columns; ++column) {
-      out += "<rect" + box(cells.x + static_cast<double>(column) * width, cells.y + static_cast<double>(row) * height, width, height) +
+      out += "<rect" +
+             box(cells.x + static_cast<double>(column) * width, cells.y + static_cast<double>(row) * height, width,
+                 height) +
              " fill=\"" + hex(cells.pixels[row * cells.columns + column]) + "\"/>\n";
     }
   }
@@ -51,8 +54,9 @@ void write_cells(std::string& out, const Picture::Cells& cells) {
 
 void write_text(std::string& out, const Picture::Text& text) {
   static constexpr const char* kAnchors[] = {"start", "middle", "end"};
-  out += "<text x=\"" + number(text.x) + "\" y=\"" + number(text.y) + "\" dy=\"0.35em\" font-size=\"" + number(text.size) +
-         "\" fill=\"" + hex(text.color) + "\" text-anchor=\"" + kAnchors[static_cast<int>(text.anchor)] + "\"";
+  out += "<text x=\"" + number(text.x) + "\" y=\"" + number(text.y) + "\" dy=\"0.35em\" font-size=\"" +
+         number(text.size) + "\" fill=\"" + hex(text.color) + "\" text-anchor=\"" +
+         kAnchors[static_cast<int>(text.anchor)] + "\"";
   if (text.bold) out += " font-weight=\"bold\"";
   if (text.rotation != 0) {
     out += " transform=\"rotate(" + number(text.rotation) + " " + number(text.x) + " " + number(text.y) + ")\"";
@@ -67,8 +71,8 @@ namespace {
 std::string svg_element(const Picture& picture, std::string_view ground) {
   const std::string width = number(std::ceil(picture.width));
   const std::string height = number(std::ceil(picture.height));
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"" + width +
-                    "\" height=\"" + height + "\" viewBox=\"0 0 " + width + " " + height +
+  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"" +
+                    width + "\" height=\"" + height + "\" viewBox=\"0 0 " + width + " " + height +
                     "\" font-family=\"'DejaVu Sans', 'Noto Sans', 'Noto Sans CJK SC', sans-serif\" role=\"img\">\n";
   out += "<title>" + escape_markup(picture.title) + "</title>\n";
   out += "<rect width=\"100%\" height=\"100%\" fill=\"" + std::string(ground) + "\"/>\n";

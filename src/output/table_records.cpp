@@ -288,7 +288,8 @@ class HeatmapFormatter : public TableFormatter {
   void render_good(const Record& record, std::string& out) const override {
     append_title(record, out);
     if (schema_.questions.asks()) {
-      for (const Answer& answer : answers(asked_maps(attention_maps(record, schema_), schema_.questions), schema_.questions)) {
+      for (const Answer& answer :
+           answers(asked_maps(attention_maps(record, schema_), schema_.questions), schema_.questions)) {
         append_answer(out, answer, schema_.columns, schema_.digits);
         out += '\n';
       }

@@ -12,7 +12,8 @@ std::vector<float> softmax_of(std::span<const float> logits) {
   const double top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(double{logit} - top);
-  for (std::size_t i = 0; i < logits.size(); ++i) result[i] = static_cast<float>(std::exp(double{logits[i]} - top) / sum);
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    result[i] = static_cast<float>(std::exp(double{logits[i]} - top) / sum);
   return result;
 }
 
@@ -22,8 +23,9 @@ std::vector<std::size_t> largest(std::span<const float> values, std::size_t coun
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   count = std::min(count, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](std::size_t a, std::size_t b) { return values[a] != values[b] ? values[a] > values[b] : a < b; });
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+      [&](std::size_t a, std::size_t b) { return values[a] != values[b] ? values[a] > values[b] : a < b; });
   order.resize(count);
   return order;
 }

@@ -15,7 +15,8 @@ namespace {
 
 class TaskWorker : public RecordWorker {
  public:
-  TaskWorker(const TaskWork& work, Executor* executor) : work_(work), inputs_(work.model->encoder->config(), executor) {}
+  TaskWorker(const TaskWork& work, Executor* executor)
+      : work_(work), inputs_(work.model->encoder->config(), executor) {}
 
   void prepare(Record& record) override {
     const ModelWork& model = *work_.model;

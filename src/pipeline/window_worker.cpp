@@ -95,8 +95,10 @@ class WindowWorker : public RecordWorker {
     if (most == 0) return kNoLimit;
     const std::size_t around = encoding.size() - text.size();
     if (most <= around || (!settings_.late && settings_.overlap >= most - around)) {
-      throw_input("windows: expected room for the text in " + std::to_string(most) + " tokens, got a prompt and special "
-                  "tokens that take " + std::to_string(around) +
+      throw_input("windows: expected room for the text in " + std::to_string(most) +
+                  " tokens, got a prompt and special "
+                  "tokens that take " +
+                  std::to_string(around) +
                   (settings_.late ? "" : " and a stride of " + std::to_string(settings_.overlap)));
     }
     return most - around;
@@ -164,7 +166,8 @@ class WindowWorker : public RecordWorker {
     Workspace& workspace = inputs_.workspace();
     const ConstMatrix hidden = work_.encoder->forward(batch, workspace, work_.wanted, nullptr);
     vectors_.begin(batch, hidden, workspace);
-    for (std::size_t i = 0; i < parts.size(); ++i) pool_windows(parts[i], i, hidden.rows_of(batch.row_begin[i], batch.length(i)));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      pool_windows(parts[i], i, hidden.rows_of(batch.row_begin[i], batch.length(i)));
   }
 
   void pool_windows(const Part& part, std::size_t input, ConstMatrix rows) {
@@ -189,13 +192,14 @@ class WindowWorker : public RecordWorker {
     sums_.assign(record.windows[0].embedding.size(), 0.0);
     double tokens = 0;
     for (const Record& window : record.windows) {
-      const auto weight = static_cast<double>(
-          std::max<std::size_t>(window.window->last_token - window.window->first_token, 1));
+      const auto weight =
+          static_cast<double>(std::max<std::size_t>(window.window->last_token - window.window->first_token, 1));
       for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += weight * double{window.embedding[i]};
       tokens += weight;
     }
     record.embedding.resize(work_.dims > 0 ? work_.dims : sums_.size());
-    for (std::size_t i = 0; i < record.embedding.size(); ++i) record.embedding[i] = static_cast<float>(sums_[i] / tokens);
+    for (std::size_t i = 0; i < record.embedding.size(); ++i)
+      record.embedding[i] = static_cast<float>(sums_[i] / tokens);
     if (work_.normalize) normalize_l2(record.embedding);
     quantize(work_.quantization, record.embedding);
     record.windows.clear();

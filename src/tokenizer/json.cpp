@@ -80,13 +80,26 @@ class JsonParser {
   // One value; containers stay open.
   void value() {
     switch (peek()) {
-      case '"': string(); break;
-      case '{': open(Kind::object); break;
-      case '[': open(Kind::array); break;
-      case 't': literal("true", Kind::boolean, true); break;
-      case 'f': literal("false", Kind::boolean, false); break;
-      case 'n': literal("null", Kind::null, false); break;
-      default: number();
+      case '"':
+        string();
+        break;
+      case '{':
+        open(Kind::object);
+        break;
+      case '[':
+        open(Kind::array);
+        break;
+      case 't':
+        literal("true", Kind::boolean, true);
+        break;
+      case 'f':
+        literal("false", Kind::boolean, false);
+        break;
+      case 'n':
+        literal("null", Kind::null, false);
+        break;
+      default:
+        number();
     }
   }
 
@@ -252,11 +265,21 @@ void unescape(std::string_view token, std::string& out) {
     const char c = token[i + 1];
     i += 2;
     switch (c) {
-      case 'b': out.push_back('\b'); break;
-      case 'f': out.push_back('\f'); break;
-      case 'n': out.push_back('\n'); break;
-      case 'r': out.push_back('\r'); break;
-      case 't': out.push_back('\t'); break;
+      case 'b':
+        out.push_back('\b');
+        break;
+      case 'f':
+        out.push_back('\f');
+        break;
+      case 'n':
+        out.push_back('\n');
+        break;
+      case 'r':
+        out.push_back('\r');
+        break;
+      case 't':
+        out.push_back('\t');
+        break;
       case 'u': {
         char32_t unit = hex(i);
         i += 4;
@@ -267,16 +290,15 @@ void unescape(std::string_view token, std::string& out) {
         utf8::append(out, unit);
         break;
       }
-      default: out.push_back(c);
+      default:
+        out.push_back(c);
     }
   }
 }
 
 }  // namespace
 
-std::string_view JsonValue::token() const {
-  return document_->text_.substr(node().begin, node().end - node().begin);
-}
+std::string_view JsonValue::token() const { return document_->text_.substr(node().begin, node().end - node().begin); }
 
 bool JsonValue::as_bool() const {
   if (!is_bool()) fail("true or false");
@@ -284,8 +306,8 @@ bool JsonValue::as_bool() const {
 }
 
 // As the reference's parser does (serde_json 1, f64_from_parts): digits into 64 bits as long as they fit, then one
-// multiplication or division by a power of ten. The last bit may differ from the nearest double, and with it which of two
-// equally good ways through a Unigram model wins.
+// multiplication or division by a power of ten. The last bit may differ from the nearest double, and with it which of
+// two equally good ways through a Unigram model wins.
 double JsonValue::as_double() const {
   if (!is_number()) fail("a number");
   static const std::array<double, 309> kPowers = [] {
@@ -440,12 +462,24 @@ std::string JsonValue::where() const {
 void JsonValue::fail(std::string_view expected) const {
   std::string got;
   switch (kind()) {
-    case JsonDocument::Kind::null: got = "null"; break;
-    case JsonDocument::Kind::boolean: got = node().flag ? "true" : "false"; break;
-    case JsonDocument::Kind::number: got = std::string(token().substr(0, 40)); break;
-    case JsonDocument::Kind::string: got = "a string"; break;
-    case JsonDocument::Kind::array: got = "an array"; break;
-    case JsonDocument::Kind::object: got = "an object"; break;
+    case JsonDocument::Kind::null:
+      got = "null";
+      break;
+    case JsonDocument::Kind::boolean:
+      got = node().flag ? "true" : "false";
+      break;
+    case JsonDocument::Kind::number:
+      got = std::string(token().substr(0, 40));
+      break;
+    case JsonDocument::Kind::string:
+      got = "a string";
+      break;
+    case JsonDocument::Kind::array:
+      got = "an array";
+      break;
+    case JsonDocument::Kind::object:
+      got = "an object";
+      break;
   }
   error("expected " + std::string(expected) + ", got " + got);
 }

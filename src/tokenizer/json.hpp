@@ -17,8 +17,8 @@ class JsonValue;
 /// A JSON text as a flat tape of nodes. Tokenizer files hold one array or object of up to a quarter of a million small
 /// members; a tree of allocated nodes takes longer to build than everything else that loading does.
 ///
-/// Strict (RFC 8259, valid UTF-8, no lone surrogates, nothing behind the value, at most kMaxDepth levels). The text must
-/// outlive the document. Immutable after `parse`.
+/// Strict (RFC 8259, valid UTF-8, no lone surrogates, nothing behind the value, at most kMaxDepth levels). The text
+/// must outlive the document. Immutable after `parse`.
 class JsonDocument {
  public:
   static constexpr std::size_t kMaxDepth = 64;

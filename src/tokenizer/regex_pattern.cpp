@@ -40,10 +40,11 @@ class RegexPattern final : public Pattern {
     const auto* begin = reinterpret_cast<const OnigUChar*>(current.data());
     OnigErrorInfo info;
     regex_t* regex = nullptr;
-    const int code = onig_new(&regex, begin, begin + current.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8,
-                              ONIG_SYNTAX_RUBY, &info);
+    const int code =
+        onig_new(&regex, begin, begin + current.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_RUBY, &info);
     if (code != ONIG_NORMAL) {
-      value.error("expected a regular expression of Oniguruma, got \"" + expression + "\" (" + message_of(code, &info) + ")");
+      value.error("expected a regular expression of Oniguruma, got \"" + expression + "\" (" + message_of(code, &info) +
+                  ")");
     }
     regex_.reset(regex);
   }
@@ -65,7 +66,9 @@ class RegexPattern final : public Pattern {
       const int code = onig_search_with_param(regex_.get(), begin, end, begin + position, end, region.get(),
                                               ONIG_OPTION_NONE, param.get());
       if (code == ONIG_MISMATCH) return;
-      if (code < 0) throw_input("tokenizer: regular expression: expected to be done within its limits, got " + message_of(code, nullptr));
+      if (code < 0)
+        throw_input("tokenizer: regular expression: expected to be done within its limits, got " +
+                    message_of(code, nullptr));
       const auto match_begin = static_cast<std::size_t>(region->beg[0]);
       const auto match_end = static_cast<std::size_t>(region->end[0]);
       if (match_begin == match_end && match_end == last_end) {

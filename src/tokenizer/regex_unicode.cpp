@@ -25,7 +25,8 @@ struct ScriptAddition {
   std::string_view script;
 };
 
-// Likewise of scripts and of Alphabetic, from the engine's own tables (src/unicode_property_data.c of 6.9.10 against the library 6.9.8).
+// Likewise of scripts and of Alphabetic, from the engine's own tables (src/unicode_property_data.c of 6.9.10 against
+// the library 6.9.8).
 constexpr ScriptAddition kScriptAdditions[] = {
 #include "tokenizer/regex_script_additions.inc"
 };
@@ -40,15 +41,42 @@ struct LongName {
 
 // Names without case, spaces, '-' and '_', as the library compares them.
 constexpr LongName kLongNames[] = {
-    {"letter", "l"},          {"uppercaseletter", "lu"},    {"lowercaseletter", "ll"},  {"titlecaseletter", "lt"},
-    {"modifierletter", "lm"}, {"otherletter", "lo"},        {"mark", "m"},              {"combiningmark", "m"},
-    {"nonspacingmark", "mn"}, {"spacingmark", "mc"},        {"enclosingmark", "me"},    {"number", "n"},
-    {"decimalnumber", "nd"},  {"letternumber", "nl"},       {"othernumber", "no"},      {"punctuation", "p"},
-    {"punct", "p"},           {"connectorpunctuation", "pc"}, {"dashpunctuation", "pd"}, {"openpunctuation", "ps"},
-    {"closepunctuation", "pe"}, {"initialpunctuation", "pi"}, {"finalpunctuation", "pf"}, {"otherpunctuation", "po"},
-    {"symbol", "s"},          {"mathsymbol", "sm"},         {"currencysymbol", "sc"},   {"modifiersymbol", "sk"},
-    {"othersymbol", "so"},    {"separator", "z"},           {"other", "c"},             {"control", "cc"},
-    {"format", "cf"},         {"unassigned", "cn"},         {"digit", "nd"},            {"word", "w"},
+    {"letter", "l"},
+    {"uppercaseletter", "lu"},
+    {"lowercaseletter", "ll"},
+    {"titlecaseletter", "lt"},
+    {"modifierletter", "lm"},
+    {"otherletter", "lo"},
+    {"mark", "m"},
+    {"combiningmark", "m"},
+    {"nonspacingmark", "mn"},
+    {"spacingmark", "mc"},
+    {"enclosingmark", "me"},
+    {"number", "n"},
+    {"decimalnumber", "nd"},
+    {"letternumber", "nl"},
+    {"othernumber", "no"},
+    {"punctuation", "p"},
+    {"punct", "p"},
+    {"connectorpunctuation", "pc"},
+    {"dashpunctuation", "pd"},
+    {"openpunctuation", "ps"},
+    {"closepunctuation", "pe"},
+    {"initialpunctuation", "pi"},
+    {"finalpunctuation", "pf"},
+    {"otherpunctuation", "po"},
+    {"symbol", "s"},
+    {"mathsymbol", "sm"},
+    {"currencysymbol", "sc"},
+    {"modifiersymbol", "sk"},
+    {"othersymbol", "so"},
+    {"separator", "z"},
+    {"other", "c"},
+    {"control", "cc"},
+    {"format", "cf"},
+    {"unassigned", "cn"},
+    {"digit", "nd"},
+    {"word", "w"},
 };
 
 void append_range(std::string& out, std::uint32_t first, std::uint32_t last) {

@@ -26,11 +26,20 @@ class Fields {
     if (number_ == 0 || number_ > 536'870'911) fail("a field numbered " + std::to_string(number_));
     wire_ = static_cast<Wire>(tag & 7);
     switch (wire_) {
-      case Wire::varint: value_ = varint(); break;
-      case Wire::fixed64: bytes_ = take(8); break;
-      case Wire::bytes: bytes_ = take(varint()); break;
-      case Wire::fixed32: bytes_ = take(4); break;
-      default: fail("a field of wire type " + std::to_string(tag & 7));
+      case Wire::varint:
+        value_ = varint();
+        break;
+      case Wire::fixed64:
+        bytes_ = take(8);
+        break;
+      case Wire::bytes:
+        bytes_ = take(varint());
+        break;
+      case Wire::fixed32:
+        bytes_ = take(4);
+        break;
+      default:
+        fail("a field of wire type " + std::to_string(tag & 7));
     }
     return true;
   }
@@ -58,7 +67,8 @@ class Fields {
 
  private:
   void expect(Wire wire) const {
-    if (wire_ != wire) fail("field " + std::to_string(number_) + " of wire type " + std::to_string(static_cast<unsigned>(wire_)));
+    if (wire_ != wire)
+      fail("field " + std::to_string(number_) + " of wire type " + std::to_string(static_cast<unsigned>(wire_)));
   }
   std::uint64_t varint() {
     std::uint64_t value = 0;
@@ -94,19 +104,25 @@ SentencePieceModel::Piece read_piece(std::string_view bytes, const std::string& 
   Fields fields(bytes, origin);
   while (fields.next()) {
     switch (fields.number()) {
-      case 1: piece.text = fields.text(); break;
-      case 2: score = fields.number32(); break;
+      case 1:
+        piece.text = fields.text();
+        break;
+      case 2:
+        score = fields.number32();
+        break;
       case 3: {
         const std::uint64_t type = fields.integer();
         if (type < 1 || type > 6) fields.fail("a piece of type " + std::to_string(type));
         piece.type = static_cast<SentencePieceModel::Type>(type);
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   if (piece.text.empty()) fields.fail("an empty piece");
-  if (!score && piece.type == SentencePieceModel::Type::normal) fields.fail("the piece \"" + piece.text + "\" without a score");
+  if (!score && piece.type == SentencePieceModel::Type::normal)
+    fields.fail("the piece \"" + piece.text + "\" without a score");
   piece.score = score.value_or(0);
   if (!std::isfinite(piece.score)) fields.fail("the piece \"" + piece.text + "\" with a score that is not finite");
   return piece;
@@ -122,10 +138,17 @@ void read_trainer(std::string_view bytes, const std::string& origin, SentencePie
         model.kind = static_cast<SentencePieceModel::Kind>(kind);
         break;
       }
-      case 35: model.byte_fallback = fields.boolean(); break;
-      case 40: model.unk_id = fields.int32(); break;
-      case 45: model.unk_piece = fields.text(); break;
-      default: break;
+      case 35:
+        model.byte_fallback = fields.boolean();
+        break;
+      case 40:
+        model.unk_id = fields.int32();
+        break;
+      case 45:
+        model.unk_piece = fields.text();
+        break;
+      default:
+        break;
     }
   }
 }
@@ -134,11 +157,20 @@ void read_normalizer(std::string_view bytes, const std::string& origin, Sentence
   Fields fields(bytes, origin);
   while (fields.next()) {
     switch (fields.number()) {
-      case 2: model.charsmap = fields.bytes(); break;
-      case 3: model.add_dummy_prefix = fields.boolean(); break;
-      case 4: model.remove_extra_whitespaces = fields.boolean(); break;
-      case 5: model.escape_whitespaces = fields.boolean(); break;
-      default: break;
+      case 2:
+        model.charsmap = fields.bytes();
+        break;
+      case 3:
+        model.add_dummy_prefix = fields.boolean();
+        break;
+      case 4:
+        model.remove_extra_whitespaces = fields.boolean();
+        break;
+      case 5:
+        model.escape_whitespaces = fields.boolean();
+        break;
+      default:
+        break;
     }
   }
 }
@@ -150,10 +182,17 @@ SentencePieceModel read_sentencepiece(std::string_view bytes, const std::string&
   Fields fields(bytes, origin);
   while (fields.next()) {
     switch (fields.number()) {
-      case 1: model.pieces.push_back(read_piece(fields.bytes(), origin)); break;
-      case 2: read_trainer(fields.bytes(), origin, model); break;
-      case 3: read_normalizer(fields.bytes(), origin, model); break;
-      default: break;
+      case 1:
+        model.pieces.push_back(read_piece(fields.bytes(), origin));
+        break;
+      case 2:
+        read_trainer(fields.bytes(), origin, model);
+        break;
+      case 3:
+        read_normalizer(fields.bytes(), origin, model);
+        break;
+      default:
+        break;
     }
   }
   if (model.pieces.empty()) fields.fail("no pieces");

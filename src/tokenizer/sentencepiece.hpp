@@ -31,8 +31,8 @@ struct SentencePieceModel {
   bool escape_whitespaces = true;
 };
 
-/// Throws Error{model} that names `origin` for anything but a whole model: cut or overlong fields, no pieces, a piece twice,
-/// empty or no UTF-8, a normal piece without a finite score, an unknown piece that is none.
+/// Throws Error{model} that names `origin` for anything but a whole model: cut or overlong fields, no pieces, a piece
+/// twice, empty or no UTF-8, a normal piece without a finite score, an unknown piece that is none.
 SentencePieceModel read_sentencepiece(std::string_view bytes, const std::string& origin);
 
 }  // namespace mha::tokenizer

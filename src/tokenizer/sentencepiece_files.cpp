@@ -11,11 +11,11 @@
 #include "tokenizer/normalizer/normalizers.hpp"
 #include "tokenizer/sentencepiece.hpp"
 
-// What transformers makes of a SentencePiece model: the vocabulary of each tokenizer class, its normalizer, special tokens
-// and template. Source: transformers 4.57.1, convert_slow_tokenizer.py (SpmConverter and its heirs); pre-tokenizers as in
-// the tokenizer.json files that were published with the models and in transformers 5.24.0 (WhitespaceSplit before
-// Metaspace), which give the same ids. A model of no known class is encoded as SentencePiece itself does
-// (transformers 5.24.0, build_tokenizer_from_spm_proto).
+// What transformers makes of a SentencePiece model: the vocabulary of each tokenizer class, its normalizer, special
+// tokens and template. Source: transformers 4.57.1, convert_slow_tokenizer.py (SpmConverter and its heirs);
+// pre-tokenizers as in the tokenizer.json files that were published with the models and in transformers 5.24.0
+// (WhitespaceSplit before Metaspace), which give the same ids. A model of no known class is encoded as SentencePiece
+// itself does (transformers 5.24.0, build_tokenizer_from_spm_proto).
 namespace mha::tokenizer {
 namespace {
 
@@ -25,17 +25,16 @@ using Type = SentencePieceModel::Type;
 enum class Layout { plain, third_unknown, fairseq, camembert, extra_ids, penalised_commas };
 enum class Text { words, albert, deberta };
 
-
 struct Class {
   std::string_view name;
   std::string_view model_type;
   Layout layout;
   Text text;
-  bool lower_case;                               ///< default of do_lower_case
-  bool keep_accents;                             ///< default of keep_accents
-  std::array<const char*, 7> roles;              ///< in the order of kRoles; empty: none
-  bool mask_takes_space;                         ///< the mask is a word of its own, with the space before it
-  const char* single;                            ///< template; roles in braces
+  bool lower_case;                   ///< default of do_lower_case
+  bool keep_accents;                 ///< default of keep_accents
+  std::array<const char*, 7> roles;  ///< in the order of kRoles; empty: none
+  bool mask_takes_space;             ///< the mask is a word of its own, with the space before it
+  const char* single;                ///< template; roles in braces
   const char* pair;
 };
 
@@ -54,8 +53,8 @@ constexpr const char* kAngleSingle = "{bos}:0 $A:0 {eos}:0";
 constexpr const char* kAnglePair = "{bos}:0 $A:0 {eos}:0 {eos}:0 $B:0 {eos}:0";
 
 constexpr Class kClasses[] = {
-    {"AlbertTokenizer", "albert", Layout::penalised_commas, Text::albert, true, false, kAlbertRoles, true, kSquareSingle,
-     kSquarePair},
+    {"AlbertTokenizer", "albert", Layout::penalised_commas, Text::albert, true, false, kAlbertRoles, true,
+     kSquareSingle, kSquarePair},
     {"BarthezTokenizer", "barthez", Layout::third_unknown, Text::words, false, true, kFairseqRoles, true, kAngleSingle,
      kAnglePair},
     {"BigBirdTokenizer", "big_bird", Layout::plain, Text::words, false, true, kBigBirdRoles, true, kSquareSingle,
@@ -123,7 +122,9 @@ Vocabulary vocabulary_of(const SentencePieceModel& model, Layout layout, const T
   };
   switch (layout) {
     case Layout::plain:
-    case Layout::penalised_commas: append(0); break;
+    case Layout::penalised_commas:
+      append(0);
+      break;
     case Layout::third_unknown:
       append(0);
       v.unk_id = 3;
@@ -261,8 +262,8 @@ std::string list_of(const std::vector<std::string>& items) {
 }
 
 std::string replace_json(const char* kind, const std::string& pattern, const std::string& content) {
-  return R"({"type":"Replace","pattern":{")" + std::string(kind) + "\":" + json_string(pattern) +
-         R"(},"content":)" + json_string(content) + "}";
+  return R"({"type":"Replace","pattern":{")" + std::string(kind) + "\":" + json_string(pattern) + R"(},"content":)" +
+         json_string(content) + "}";
 }
 
 std::string map_json(const SentencePieceModel& model) {
@@ -280,7 +281,8 @@ std::shared_ptr<const Normalizer> normalizer_of(const SentencePieceModel& model,
       steps.push_back(R"({"type":"StripAccents"})");
     }
   }
-  if (settings.do_lower_case.value_or(c.lower_case) && c.text != Text::words) steps.push_back(R"({"type":"Lowercase"})");
+  if (settings.do_lower_case.value_or(c.lower_case) && c.text != Text::words)
+    steps.push_back(R"({"type":"Lowercase"})");
   if (c.text == Text::deberta) steps.push_back(R"({"type":"Strip","strip_left":true,"strip_right":true})");
   if (!model.charsmap.empty()) steps.push_back(map_json(model));
   if (c.text != Text::words) steps.push_back(replace_json("Regex", " {2,}", " "));
@@ -291,7 +293,8 @@ std::shared_ptr<const Normalizer> normalizer_of(const SentencePieceModel& model,
 void add_pre_tokenizer(const Class& c, const TokenizerSettings& settings, const std::string& origin, Parts& parts) {
   const bool prefix = settings.add_prefix_space.value_or(true);
   const std::string metaspace =
-      std::string(R"({"type":"Metaspace","replacement":"▁","split":true,"prepend_scheme":")") + (prefix ? "always" : "never") + "\"}";
+      std::string(R"({"type":"Metaspace","replacement":"▁","split":true,"prepend_scheme":")") +
+      (prefix ? "always" : "never") + "\"}";
   std::vector<std::string> steps;
   if (c.text == Text::deberta) {
     if (settings.split_by_punct.value_or(false)) steps.push_back(R"({"type":"Punctuation","behavior":"Isolated"})");
@@ -299,7 +302,8 @@ void add_pre_tokenizer(const Class& c, const TokenizerSettings& settings, const 
     steps.push_back(R"({"type":"WhitespaceSplit"})");
   }
   steps.push_back(metaspace);
-  parts.pre_tokenizer = component<PreTokenizer>(R"({"type":"Sequence","pretokenizers":)" + list_of(steps) + "}", origin);
+  parts.pre_tokenizer =
+      component<PreTokenizer>(R"({"type":"Sequence","pretokenizers":)" + list_of(steps) + "}", origin);
   parts.decoder = component<Decoder>(metaspace, origin);
 }
 
@@ -321,8 +325,9 @@ AddedToken special(const std::string& content) {
   return token;
 }
 
-/// Control pieces are special tokens. User-defined ones have the best score, so a Unigram model finds them by itself (in
-/// the tokenizer.json files that were published, too, they are no added tokens); in a BPE model no merge leads to them.
+/// Control pieces are special tokens. User-defined ones have the best score, so a Unigram model finds them by itself
+/// (in the tokenizer.json files that were published, too, they are no added tokens); in a BPE model no merge leads to
+/// them.
 void add_pieces(const SentencePieceModel& model, std::vector<AddedToken>& added) {
   const bool user_defined = model.kind == SentencePieceModel::Kind::bpe;
   for (const SpmPiece& piece : model.pieces) {
@@ -358,7 +363,8 @@ void add_own_text_steps(const SentencePieceModel& model, bool byte_fallback, con
                    R"(},"behavior":"Isolated","invert":false})");
   }
   if (!cuts.empty()) {
-    parts.pre_tokenizer = component<PreTokenizer>(R"({"type":"Sequence","pretokenizers":)" + list_of(cuts) + "}", origin);
+    parts.pre_tokenizer =
+        component<PreTokenizer>(R"({"type":"Sequence","pretokenizers":)" + list_of(cuts) + "}", origin);
   }
   std::vector<std::string> decoders = {replace_json("String", "▁", " ")};
   if (byte_fallback) decoders.push_back(R"({"type":"ByteFallback"})");

@@ -30,9 +30,8 @@ Parts parts_from_json(const JsonValue& root) {
   }
   if (const auto value = root.find("post_processor")) {
     const AddedTokens added(parts.added_tokens, parts.model->vocab(), nullptr);
-    parts.post_processor = PostProcessor(*value, [&](std::int32_t id) {
-      return parts.model->vocab().has(id) || added.token(id) != nullptr;
-    });
+    parts.post_processor = PostProcessor(
+        *value, [&](std::int32_t id) { return parts.model->vocab().has(id) || added.token(id) != nullptr; });
   }
   parts.roles = parts.post_processor.roles();
   if (const auto padding = root.find("padding")) {
@@ -43,8 +42,8 @@ Parts parts_from_json(const JsonValue& root) {
   }
   // The file does not say what its specials are for; these names mean one thing wherever they occur.
   constexpr std::pair<const char*, const char*> kNames[] = {
-      {"[MASK]", "mask_token"}, {"<mask>", "mask_token"}, {"[PAD]", "pad_token"}, {"<pad>", "pad_token"},
-      {"[CLS]", "cls_token"},   {"[SEP]", "sep_token"},
+      {"[MASK]", "mask_token"}, {"<mask>", "mask_token"}, {"[PAD]", "pad_token"},
+      {"<pad>", "pad_token"},   {"[CLS]", "cls_token"},   {"[SEP]", "sep_token"},
   };
   for (const AddedToken& token : parts.added_tokens) {
     for (const auto& [content, role] : kNames) {

@@ -13,7 +13,8 @@
 
 namespace mha::tokenizer {
 
-/// Tokens and their ids, both ways: one arena of bytes, one table of ids, one open-addressing hash. No allocation a token.
+/// Tokens and their ids, both ways: one arena of bytes, one table of ids, one open-addressing hash. No allocation a
+/// token.
 class Vocab {
  public:
   /// Ids may have holes, but not be so far apart that the table by id would be mostly empty.
@@ -69,7 +70,8 @@ class Vocab {
   }
   /// Whether the id names a token.
   bool has(std::int32_t id) const {
-    return id >= 0 && static_cast<std::size_t>(id) < entries_.size() && entries_[static_cast<std::size_t>(id)].begin != kNone;
+    return id >= 0 && static_cast<std::size_t>(id) < entries_.size() &&
+           entries_[static_cast<std::size_t>(id)].begin != kNone;
   }
   std::string_view token(std::int32_t id) const {  ///< empty when there is none
     if (!has(id)) return {};
@@ -109,8 +111,8 @@ class Vocab {
       return load<std::uint64_t>(bytes) & ~std::uint64_t{0} >> (size < 8 ? 64 - 8 * size : 0);
     }
     if (size >= 4) {
-      return load<std::uint32_t>(bytes) |
-             static_cast<std::uint64_t>(load<std::uint32_t>(bytes + size - 4)) << (8 * (size - 4));
+      return load<std::uint32_t>(bytes) | static_cast<std::uint64_t>(load<std::uint32_t>(bytes + size - 4))
+                                              << (8 * (size - 4));
     }
     if (size == 0) return 0;
     const auto byte = [&](std::size_t i) {

@@ -19,15 +19,24 @@ struct Row {
 };
 
 constexpr Row kFamilies[] = {
-    {"BartTokenizer", Family::roberta},       {"bart", Family::roberta},
-    {"CLIPTokenizer", Family::clip},          {"clip", Family::clip},
-    {"clip_text_model", Family::clip},        {"CodeGenTokenizer", Family::gpt2},
-    {"DebertaTokenizer", Family::deberta},    {"deberta", Family::deberta},
-    {"GPT2Tokenizer", Family::gpt2},          {"gpt2", Family::gpt2},
-    {"LEDTokenizer", Family::roberta},        {"LayoutLMv3Tokenizer", Family::roberta},
-    {"LongformerTokenizer", Family::roberta}, {"longformer", Family::roberta},
-    {"MvpTokenizer", Family::roberta},        {"RobertaTokenizer", Family::roberta},
-    {"roberta", Family::roberta},             {"roberta-prelayernorm", Family::roberta},
+    {"BartTokenizer", Family::roberta},
+    {"bart", Family::roberta},
+    {"CLIPTokenizer", Family::clip},
+    {"clip", Family::clip},
+    {"clip_text_model", Family::clip},
+    {"CodeGenTokenizer", Family::gpt2},
+    {"DebertaTokenizer", Family::deberta},
+    {"deberta", Family::deberta},
+    {"GPT2Tokenizer", Family::gpt2},
+    {"gpt2", Family::gpt2},
+    {"LEDTokenizer", Family::roberta},
+    {"LayoutLMv3Tokenizer", Family::roberta},
+    {"LongformerTokenizer", Family::roberta},
+    {"longformer", Family::roberta},
+    {"MvpTokenizer", Family::roberta},
+    {"RobertaTokenizer", Family::roberta},
+    {"roberta", Family::roberta},
+    {"roberta-prelayernorm", Family::roberta},
 };
 
 Family family_of(const TokenizerSettings& settings, const std::string& origin) {
@@ -36,11 +45,12 @@ Family family_of(const TokenizerSettings& settings, const std::string& origin) {
       if (row.name == name) return row.family;
     }
   }
-  throw_model("tokenizer: " + origin + ": expected the tokenizer of GPT-2, RoBERTa, DeBERTa or CLIP beside merges.txt, got " +
-              (settings.tokenizer_class.empty() && settings.model_type.empty()
-                   ? "no tokenizer_class and no model_type"
-                   : "tokenizer_class \"" + settings.tokenizer_class + "\", model_type \"" + settings.model_type + "\"") +
-              "; save the model's fast tokenizer as tokenizer.json");
+  throw_model(
+      "tokenizer: " + origin + ": expected the tokenizer of GPT-2, RoBERTa, DeBERTa or CLIP beside merges.txt, got " +
+      (settings.tokenizer_class.empty() && settings.model_type.empty()
+           ? "no tokenizer_class and no model_type"
+           : "tokenizer_class \"" + settings.tokenizer_class + "\", model_type \"" + settings.model_type + "\"") +
+      "; save the model's fast tokenizer as tokenizer.json");
 }
 
 void read_merges(const FileBytes& file, BpeParts& parts) {

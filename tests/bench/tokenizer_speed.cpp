@@ -1,7 +1,8 @@
 // One side of scripts/tokenizer_speed.py: reads a tokenizer and the lines of a text, then does what each line of stdin
 // says and prints one JSON object for it.
 //
-//   mha_tokenizer_speed FOLDER TEXT [MEGABYTES]        cold: a pass with an empty word cache · warm: the same cache again ·
+//   mha_tokenizer_speed FOLDER TEXT [MEGABYTES]        cold: a pass with an empty word cache · warm: the same cache
+//   again ·
 //                                                      load: the least time of some loads
 #include <zlib.h>
 
@@ -64,8 +65,8 @@ void encode_all(const mha::Tokenizer& tokenizer, std::string_view text, const st
     tokens += ids.size();
     sum = ::crc32(sum, reinterpret_cast<const Bytef*>(ids.data()), static_cast<uInt>(ids.size() * sizeof ids[0]));
   }
-  std::printf("{\"cpu\": %.6f, \"wall\": %.6f, \"bytes\": %zu, \"tokens\": %zu, \"crc\": %lu}\n", cpu, wall, text.size(),
-              tokens, sum);
+  std::printf("{\"cpu\": %.6f, \"wall\": %.6f, \"bytes\": %zu, \"tokens\": %zu, \"crc\": %lu}\n", cpu, wall,
+              text.size(), tokens, sum);
 }
 
 int run(int argc, char** argv) {

@@ -36,7 +36,8 @@ std::vector<Subject>& subjects() {
       std::ifstream stream(file, std::ios::binary);
       const std::string json(std::istreambuf_iterator<char>(stream), {});
       try {
-        made.push_back({mha::Tokenizer::from_json(json, file.string()), json.find("\"trim_offsets\":true") != json.npos, {}});
+        made.push_back(
+            {mha::Tokenizer::from_json(json, file.string()), json.find("\"trim_offsets\":true") != json.npos, {}});
       } catch (const mha::Error&) {  // seeds of the loader that are refused
       }
     }

@@ -15,8 +15,8 @@
 
 namespace mha::test {
 
-/// Reads a tokenizer from files of any content: they are refused with Error{model}, or give a tokenizer whose offsets lie
-/// inside the text and whose ids can be decoded. Aborts otherwise.
+/// Reads a tokenizer from files of any content: they are refused with Error{model}, or give a tokenizer whose offsets
+/// lie inside the text and whose ids can be decoded. Aborts otherwise.
 inline void read_tokenizer(const std::vector<std::pair<std::string_view, std::string_view>>& files) {
   std::vector<EmbeddedFile> set;
   for (const auto& [name, text] : files) set.push_back({name, std::as_bytes(std::span(text.data(), text.size()))});

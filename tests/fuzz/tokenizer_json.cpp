@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   mha::TokenizerScratch scratch;
   mha::Encoding out;
-  for (const std::string_view text : {"", "Hello, she is 12½ é e\xCC\x81 \xE4\xB8\xAD\xE6\x96\x87 <mask>[MASK]  \xF0\x9F\x98\x80\r\n"}) {
+  for (const std::string_view text :
+       {"", "Hello, she is 12½ é e\xCC\x81 \xE4\xB8\xAD\xE6\x96\x87 <mask>[MASK]  \xF0\x9F\x98\x80\r\n"}) {
     try {
       tokenizer->encode(text, text, {}, scratch, out);
       tokenizer->decode(out.input_ids, true);

@@ -1,5 +1,5 @@
-// Any bytes as tokenizer_config.json, special_tokens_map.json, added_tokens.json and config.json (NULs part them) beside a
-// small vocabulary. The first byte chooses WordPiece or byte-level BPE.
+// Any bytes as tokenizer_config.json, special_tokens_map.json, added_tokens.json and config.json (NULs part them)
+// beside a small vocabulary. The first byte chooses WordPiece or byte-level BPE.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -16,10 +16,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                                                    {"tokenizer_config.json", settings}};
   std::erase_if(files, [](const auto& file) { return file.second.empty(); });
   if (data[0] % 2 == 0) {
-    files.emplace_back("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\na\n##b\n1\n##2\n(\n)\n<s>\n</s>\n<mask>\n<unk>\n<pad>");
+    files.emplace_back(
+        "vocab.txt",
+        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\na\n##b\n1\n##2\n(\n)\n<s>\n</s>\n<mask>\n<unk>\n<pad>");
   } else {
     files.emplace_back("merges.txt", "#version: 0.2\na b\nl l\n");
-    files.emplace_back("vocab.json", R"({"<s>":0,"</s>":1,"<unk>":2,"<pad>":3,"<mask>":4,"a":5,"b":6,"l":7,"ab":8,"ll":9})");
+    files.emplace_back("vocab.json",
+                       R"({"<s>":0,"</s>":1,"<unk>":2,"<pad>":3,"<mask>":4,"a":5,"b":6,"l":7,"ab":8,"ll":9})");
   }
   mha::test::read_tokenizer(files);
   return 0;

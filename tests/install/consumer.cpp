@@ -13,8 +13,8 @@ int main() {
   mha::Wanted wanted;
   wanted.attention_layers = {0};
   mha::Captured captured;
-  const mha::ConstMatrix vectors = model->encoder().forward({tokens.input_ids, tokens.token_type_ids, row_begin},
-                                                            workspace, wanted, &captured);
+  const mha::ConstMatrix vectors =
+      model->encoder().forward({tokens.input_ids, tokens.token_type_ids, row_begin}, workspace, wanted, &captured);
   std::printf("%zu vectors of %zu numbers\n", vectors.rows, vectors.cols);
   return captured.attention_probs.size() == 1 ? 0 : 1;
 }

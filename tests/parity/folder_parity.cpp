@@ -17,8 +17,8 @@
 
 #include "mha/core/error.hpp"
 #include "mha/io/safetensors.hpp"
-#include "mha/ops/convert.hpp"
 #include "mha/model/model.hpp"
+#include "mha/ops/convert.hpp"
 #include "support/shared.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -1,7 +1,7 @@
-// Every tokenizer of ../shared/tokenizers against what the reference gives: ids, offsets, type ids, special-token masks,
-// on all texts and pairs, with the file's truncation and padding (`*.asis`), with all truncations and paddings of
-// trunc_pad, and each component on every code point (tables). Tokenizers beyond these, of random parts, are compared by
-// scripts/compare_tokenizers.py, which needs the reference itself.
+// Every tokenizer of ../shared/tokenizers against what the reference gives: ids, offsets, type ids, special-token
+// masks, on all texts and pairs, with the file's truncation and padding (`*.asis`), with all truncations and paddings
+// of trunc_pad, and each component on every code point (tables). Tokenizers beyond these, of random parts, are compared
+// by scripts/compare_tokenizers.py, which needs the reference itself.
 //
 //   mha_tokenizer_parity [--show N] [NAME…]     exit 1 on any difference, 77 where ../shared is absent
 #include <algorithm>
@@ -236,13 +236,15 @@ std::string check_truncation(const JsonValue& row, const Tokenizer& tokenizer, c
 // `{"maxLength": 16, "direction": "left", …}` of the JavaScript binding that made the goldens.
 tokenizer::Padding golden_padding(const JsonValue& value) {
   tokenizer::Padding padding;
-  if (const auto length = value.find("maxLength")) padding.length = static_cast<std::size_t>(length->as_integer(0, 1 << 20));
+  if (const auto length = value.find("maxLength"))
+    padding.length = static_cast<std::size_t>(length->as_integer(0, 1 << 20));
   if (const auto multiple = value.find("padToMultipleOf")) {
     padding.multiple_of = static_cast<std::size_t>(multiple->as_integer(0, 1 << 20));
   }
   padding.left = value.string_or("direction", "right") == "left";
   if (const auto id = value.find("padId")) padding.id = static_cast<std::int32_t>(id->as_integer(0, 1 << 28));
-  if (const auto type = value.find("padTypeId")) padding.type_id = static_cast<std::int32_t>(type->as_integer(0, 1 << 28));
+  if (const auto type = value.find("padTypeId"))
+    padding.type_id = static_cast<std::int32_t>(type->as_integer(0, 1 << 28));
   return padding;
 }
 
@@ -371,7 +373,8 @@ void check_tables(const std::filesystem::path& folder, Tally& total) {
     for_each_code_point([&](char32_t c, const std::string& text) {
       ++tally.rows;
       if (right(c, text)) return;
-      if (tally.different++ < show) std::cout << "table " << name << ": U+" << std::hex << static_cast<unsigned>(c) << std::dec << '\n';
+      if (tally.different++ < show)
+        std::cout << "table " << name << ": U+" << std::hex << static_cast<unsigned>(c) << std::dec << '\n';
     });
     report("table " + name, tally, total);
   };
@@ -397,7 +400,8 @@ void check_tables(const std::filesystem::path& folder, Tally& total) {
                           const auto& outside) {
     const auto members = ranges(folder / (file + ".txt"));
     check(file, [&](char32_t c, const std::string& text) {
-      return normalized(component, "a" + text + "b") == "a" + (members.contains(c) ? inside(text) : outside(c, text)) + "b";
+      return normalized(component, "a" + text + "b") ==
+             "a" + (members.contains(c) ? inside(text) : outside(c, text)) + "b";
     });
   };
   const auto same = [](char32_t, const std::string& text) { return text; };
@@ -405,7 +409,9 @@ void check_tables(const std::filesystem::path& folder, Tally& total) {
   const auto spaces = ranges(folder / "bert_clean_to_space.txt");
   in_set("bert_clean_removed", *bert("true", "false", "false", "false"), gone,
          [&](char32_t c, const std::string& text) { return spaces.contains(c) ? std::string(" ") : text; });
-  in_set("bert_cjk", *bert("false", "true", "false", "false"), [](const std::string& text) { return " " + text + " "; }, same);
+  in_set(
+      "bert_cjk", *bert("false", "true", "false", "false"), [](const std::string& text) { return " " + text + " "; },
+      same);
   const Table nfd = mapping(folder / "nfd.txt");
   const auto nonspacing = ranges(folder / "bert_strip_accents_removed_Mn.txt");
   in_set("bert_strip_accents_removed_Mn", *bert("false", "false", "true", "false"), gone,
@@ -451,8 +457,9 @@ int run(const std::vector<std::string>& names) {
   const auto root = shared("tokenizers");
   if (root.empty()) return 77;
   std::map<std::string, Input> inputs;
-  for_each_line(read_gzip(root / "corpus.jsonl"),
-                [&](const JsonValue& row) { inputs[row.at("id").as_string()] = {row.at("text").as_string(), {}}; });
+  for_each_line(read_gzip(root / "corpus.jsonl"), [&](const JsonValue& row) {
+    inputs[row.at("id").as_string()] = {row.at("text").as_string(), {}};
+  });
   for_each_line(read_gzip(root / "pairs.jsonl"), [&](const JsonValue& row) {
     inputs[row.at("id").as_string()] = {row.at("a").as_string(), row.at("b").as_string()};
   });
@@ -490,7 +497,8 @@ int run(const std::vector<std::string>& names) {
         }
       }
     }
-    report("trunc_pad", check_trunc_pad(read_gzip(root / "golden" / "trunc_pad.jsonl.gz"), loaded, names.empty()), total);
+    report("trunc_pad", check_trunc_pad(read_gzip(root / "golden" / "trunc_pad.jsonl.gz"), loaded, names.empty()),
+           total);
   }
   if (wanted("tables")) check_tables(root / "tables", total);
   std::cout << "total: " << total.rows << " checks, " << total.different << " differences" << std::endl;

@@ -23,7 +23,8 @@ inline Pieces cut(const tokenizer::Model& model, std::string_view text) {
     pieces.clear();
     model.tokenize(text, std::span(&word, 1), *scratch, pieces);
     Pieces found;
-    for (const tokenizer::Piece& piece : pieces) found.push_back({static_cast<std::uint32_t>(piece.id), piece.begin, piece.end});
+    for (const tokenizer::Piece& piece : pieces)
+      found.push_back({static_cast<std::uint32_t>(piece.id), piece.begin, piece.end});
     if (pass == 1) CHECK(found == result);
     result = found;
   }

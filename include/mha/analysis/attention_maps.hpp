@@ -10,25 +10,25 @@ namespace mha {
 
 /// A row and column of an attention map: a token, or a word joined from its pieces.
 struct MapLabel {
-  std::string text;            ///< what the offsets cut out of the input; the piece itself for added specials
-  std::string piece;           ///< vocabulary entry (of a word: its pieces joined)
-  bool special = false;        ///< added by the template
-  int sequence = -1;           ///< 0 text, 1 pair, -1 special
-  std::int32_t word = -1;      ///< pre-tokenizer's word within its sequence, -1 for specials
-  std::size_t pieces = 1;      ///< how many tokens it stands for
-  std::size_t position = 0;    ///< place in the input's list of tokens (of words, once joined)
-  std::size_t begin = 0;       ///< bytes of the text (or the pair) that it covers; 0, 0 for added specials
+  std::string text;          ///< what the offsets cut out of the input; the piece itself for added specials
+  std::string piece;         ///< vocabulary entry (of a word: its pieces joined)
+  bool special = false;      ///< added by the template
+  int sequence = -1;         ///< 0 text, 1 pair, -1 special
+  std::int32_t word = -1;    ///< pre-tokenizer's word within its sequence, -1 for specials
+  std::size_t pieces = 1;    ///< how many tokens it stands for
+  std::size_t position = 0;  ///< place in the input's list of tokens (of words, once joined)
+  std::size_t begin = 0;     ///< bytes of the text (or the pair) that it covers; 0, 0 for added specials
   std::size_t end = 0;
 };
 
 /// Attention of one input: weights[layer][head][query][key], each row of a full map sums to 1.
 /// The functions below return changed copies; none of them rescales weights.
 struct AttentionMaps {
-  std::vector<MapLabel> labels;       ///< [T]
-  std::vector<std::size_t> layers;    ///< model layer of each first index; empty after averaging over layers
-  std::vector<std::size_t> heads;     ///< model head of each second index; empty after averaging over heads
-  std::size_t layer_count = 0;        ///< first extent of weights
-  std::size_t head_count = 0;         ///< second extent
+  std::vector<MapLabel> labels;     ///< [T]
+  std::vector<std::size_t> layers;  ///< model layer of each first index; empty after averaging over layers
+  std::vector<std::size_t> heads;   ///< model head of each second index; empty after averaging over heads
+  std::size_t layer_count = 0;      ///< first extent of weights
+  std::size_t head_count = 0;       ///< second extent
   std::vector<float> weights;
 
   std::size_t tokens() const { return labels.size(); }
@@ -59,7 +59,7 @@ AttentionMaps rollout(const AttentionMaps& maps);
 
 /// One weight: from `query` to `key` in a head.
 struct Edge {
-  std::size_t layer = 0;   ///< model layer and head
+  std::size_t layer = 0;  ///< model layer and head
   std::size_t head = 0;
   std::size_t query = 0;
   std::size_t key = 0;
@@ -70,7 +70,7 @@ struct Edge {
 std::vector<Edge> top_edges(const AttentionMaps& maps, std::size_t k);
 
 struct FoundEdge : Edge {
-  std::size_t rank = 0;    ///< 1: the query's strongest key in that head
+  std::size_t rank = 0;  ///< 1: the query's strongest key in that head
 };
 
 /// Every head, ranked by its weight from `query` to `key`, strongest first, ties by layer and head.

@@ -11,14 +11,14 @@ namespace mha {
 struct HeadStatistics {
   std::size_t layer = 0;
   std::size_t head = 0;
-  double entropy = 0;     ///< of the row, in bits
-  double self = 0;        ///< weight on the token itself
-  double previous = 0;    ///< on the token before; queries without one are left out of this mean
-  double next = 0;        ///< on the token after; likewise
-  double first = 0;       ///< on the input's first token
-  double special = 0;     ///< on all added specials together
-  double distance = 0;    ///< Σ w·|query − key|, in tokens
-  std::size_t tokens = 0; ///< query tokens that the means rest on
+  double entropy = 0;      ///< of the row, in bits
+  double self = 0;         ///< weight on the token itself
+  double previous = 0;     ///< on the token before; queries without one are left out of this mean
+  double next = 0;         ///< on the token after; likewise
+  double first = 0;        ///< on the input's first token
+  double special = 0;      ///< on all added specials together
+  double distance = 0;     ///< Σ w·|query − key|, in tokens
+  std::size_t tokens = 0;  ///< query tokens that the means rest on
 };
 
 /// Sums the statistics of every head over any number of inputs; each query token weighs the same. Memory does not grow.

@@ -11,14 +11,14 @@ namespace mha {
 
 /// What somebody wants to know of attention maps: how they are looked at, and what is answered beside or instead.
 struct AttentionQuestions {
-  bool words = false;              ///< pieces joined to words
+  bool words = false;  ///< pieces joined to words
   bool hide_specials = false;
   bool average_layers = false;
   bool average_heads = false;
 
-  bool rollout = false;            ///< needs all layers and heads
+  bool rollout = false;  ///< needs all layers and heads
   bool stats = false;
-  std::size_t top = 0;             ///< strongest keys a query; 0: not asked
+  std::size_t top = 0;                                    ///< strongest keys a query; 0: not asked
   std::vector<std::pair<std::string, std::string>> find;  ///< query and key by name
 
   /// Whether maps are shown otherwise than the model made them.

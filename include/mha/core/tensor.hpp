@@ -14,8 +14,26 @@ namespace mha {
 /// Element types that a weight file may hold: all that safetensors 0.6 knows, so that a file with a tensor of a type
 /// that nothing here computes with stays readable as long as that tensor is not needed.
 enum class DType {
-  f32, f16, bf16, f64, i8, u8, i16, i32, i64, boolean,
-  u16, u32, u64, c64, f8_e5m2, f8_e4m3, f8_e8m0, f6_e2m3, f6_e3m2, f4
+  f32,
+  f16,
+  bf16,
+  f64,
+  i8,
+  u8,
+  i16,
+  i32,
+  i64,
+  boolean,
+  u16,
+  u32,
+  u64,
+  c64,
+  f8_e5m2,
+  f8_e4m3,
+  f8_e8m0,
+  f6_e2m3,
+  f6_e3m2,
+  f4
 };
 
 /// Bits of one element; below 8 only for the F6 and F4 types.
@@ -34,7 +52,7 @@ struct TensorView {
   std::vector<std::size_t> shape;
   const std::byte* data = nullptr;
 
-  std::size_t size() const;                         ///< number of elements
+  std::size_t size() const;  ///< number of elements
   std::size_t bytes() const { return size() * bits_of(dtype) / 8; }
 };
 
@@ -75,8 +93,9 @@ struct Matrix {
   operator ConstMatrix() const { return {data, rows, cols, stride}; }
 };
 
-/// Float array aligned to 64 bytes, for what lives long and is read over and over: it shares large pages with others of its
-/// kind, and its memory returns to the system with theirs. Grows only by `reserve`; contents are not kept when it grows.
+/// Float array aligned to 64 bytes, for what lives long and is read over and over: it shares large pages with others of
+/// its kind, and its memory returns to the system with theirs. Grows only by `reserve`; contents are not kept when it
+/// grows.
 class FloatBuffer {
  public:
   FloatBuffer() = default;

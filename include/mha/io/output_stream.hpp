@@ -22,8 +22,9 @@ class ReaderGone : public Error {
 /// the temporary file is removed and what stood there stays. The new file's mode follows the umask. A symbolic link
 /// keeps pointing where it did: its target is replaced. Pipes, devices and `/dev/fd/N` are written directly.
 ///
-/// Where a run shall be continued by a later one, the unfinished file is `<file>.partial` instead: it stays when there is
-/// no commit, and the next stream for the same path goes on behind what it holds. One process at a time may write it.
+/// Where a run shall be continued by a later one, the unfinished file is `<file>.partial` instead: it stays when there
+/// is no commit, and the next stream for the same path goes on behind what it holds. One process at a time may write
+/// it.
 ///
 /// Bytes are buffered until `flush` or until the buffer is full. Offsets count bytes from the first one written here.
 /// Errors: output, naming the path, as soon as the system tells: at opening (a folder, a missing folder, no

@@ -25,7 +25,7 @@ struct InputRecord {
   std::shared_ptr<const std::string> source;  ///< the file's name, `stdin` or `argument`
   std::size_t line = 0;                       ///< 1-based line (or record, or argument) of the source
 
-  std::uint64_t begin = 0;                    ///< 0-based byte of the source at which the record begins
+  std::uint64_t begin = 0;  ///< 0-based byte of the source at which the record begins
 
   /// `b.txt: line 3, byte 17`, as messages about this record begin; of an argument `argument 2`.
   std::string place() const;

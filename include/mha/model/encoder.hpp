@@ -54,11 +54,11 @@ struct Captured {
                                              ///< the last is last_hidden_state (after a final norm)
   std::vector<FloatBuffer> attention_probs;  ///< one a wanted layer: input i at `attention_begin[i]`: [heads][T][T]
   std::vector<std::size_t> attention_begin;  ///< [inputs + 1], floats
-  /// Steps of `stages_of_layer`, in order: word_embedding, position_encoding and token_type (what was added, where there
-  /// is one), X (what enters the layer), norm1 (pre: what the projections read), Q, K (both rotated where positions are),
-  /// V, scores, scaled (with biases), probabilities, Z, concat, output_share, attention_output, residual1,
-  /// attention_norm (post) or norm2 (pre), feed_forward_input, feed_forward_hidden, feed_forward_output, residual2,
-  /// block_output. In the goldens of pre-norm models X is what is called norm1 here.
+  /// Steps of `stages_of_layer`, in order: word_embedding, position_encoding and token_type (what was added, where
+  /// there is one), X (what enters the layer), norm1 (pre: what the projections read), Q, K (both rotated where
+  /// positions are), V, scores, scaled (with biases), probabilities, Z, concat, output_share, attention_output,
+  /// residual1, attention_norm (post) or norm2 (pre), feed_forward_input, feed_forward_hidden, feed_forward_output,
+  /// residual2, block_output. In the goldens of pre-norm models X is what is called norm1 here.
   std::vector<Stage> stages;
 };
 

@@ -15,8 +15,8 @@ struct HeadLabels {
   bool cross_encoder_raw = false;  ///< sentence-transformers: the score of a pair is the logit itself, else its sigmoid
 };
 
-/// Reads them for a head of `outputs` outputs. Throws Error{model} where labels do not fit the head, or the file names a
-/// problem type or an activation that is unknown.
+/// Reads them for a head of `outputs` outputs. Throws Error{model} where labels do not fit the head, or the file names
+/// a problem type or an activation that is unknown.
 HeadLabels read_head_labels(const ModelHeader& header, std::size_t outputs);
 
 }  // namespace mha

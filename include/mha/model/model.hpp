@@ -26,15 +26,15 @@ std::string_view name_of(PoolingMode mode);
 
 /// A dense module after pooling (sentence-transformers `2_Dense`): y = activation(x·Wᵀ + b).
 struct DenseModule {
-  std::string folder;                           ///< "2_Dense"
+  std::string folder;  ///< "2_Dense"
   std::size_t in = 0;
   std::size_t out = 0;
   bool bias = true;
-  bool normalize_input = false;                 ///< a Normalize module stands before it
+  bool normalize_input = false;  ///< a Normalize module stands before it
   Activation activation = Activation::tanh;
-  LinearWeights linear;                         ///< absent until the weights are read
-  std::shared_ptr<const void> owner;            ///< keeps the bytes of `linear` alive
-  std::shared_ptr<const PackedLinear> packed;   ///< for the model's backend
+  LinearWeights linear;                        ///< absent until the weights are read
+  std::shared_ptr<const void> owner;           ///< keeps the bytes of `linear` alive
+  std::shared_ptr<const PackedLinear> packed;  ///< for the model's backend
 };
 
 /// How an input becomes a sentence vector.
@@ -45,19 +45,19 @@ struct SentenceConfig {
   bool normalize = false;
   std::map<std::string, std::string> prompts;
   std::string default_prompt_name;
-  std::string similarity = "cosine";                    ///< "cosine", "dot", "euclidean", "manhattan"
+  std::string similarity = "cosine";  ///< "cosine", "dot", "euclidean", "manhattan"
 };
 
 struct ModelFile {
-  std::string path;   ///< relative to the model
+  std::string path;  ///< relative to the model
   std::size_t bytes = 0;
 };
 
 struct LoadOptions {
   std::string backend = "auto";
-  std::string dtype = "auto";              ///< auto, f32, bf16, int8, bf16x3
-  std::optional<std::size_t> max_length;   ///< --max-length; capped by the position table with a fact in `notes`
-  bool special_tokens = true;              ///< false: --no-special-tokens; max_length then needs no room for them
+  std::string dtype = "auto";             ///< auto, f32, bf16, int8, bf16x3
+  std::optional<std::size_t> max_length;  ///< --max-length; capped by the position table with a fact in `notes`
+  bool special_tokens = true;             ///< false: --no-special-tokens; max_length then needs no room for them
 };
 
 /// The prompt that stands in front of an input. With a name, that prompt; with a role, `query`'s prompt or the first of
@@ -77,17 +77,17 @@ std::size_t prompt_token_count(const Tokenizer& tokenizer, const std::string& pr
 
 /// Where names are looked up: environment of the process, read by the command line and handed in.
 struct ModelSearch {
-  std::string model_path;      ///< $MHA_MODEL_PATH, colon separated
-  std::string share_dir;       ///< installed share/mha/models
-  std::string hub_cache;       ///< resolved from HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HOME; empty when unknown
+  std::string model_path;  ///< $MHA_MODEL_PATH, colon separated
+  std::string share_dir;   ///< installed share/mha/models
+  std::string hub_cache;   ///< resolved from HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HOME; empty when unknown
 };
 
 /// A model that was found but not read.
 struct ModelLocation {
   enum class Kind { folder, json_file, builtin } kind = Kind::folder;
-  std::string path;            ///< folder, file, or the built-in name
-  std::string name;            ///< for people
-  std::string weights;         ///< a `.safetensors` file of the folder that was asked for by name; empty: the usual ones
+  std::string path;     ///< folder, file, or the built-in name
+  std::string name;     ///< for people
+  std::string weights;  ///< a `.safetensors` file of the folder that was asked for by name; empty: the usual ones
 };
 
 /// A directory; a `.safetensors` or `.json` file; a name in the search path; a built-in; `org/name` in the hub cache.
@@ -101,9 +101,9 @@ std::string default_model_name();
 /// Tokenizer of a location alone (a folder without weights or config is enough).
 struct TokenizerOnly {
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::optional<std::size_t> max_length;   ///< tokens with specials; empty: no limit
-  std::vector<std::string> notes;          ///< facts worth a warning
-  SentenceConfig sentence;                 ///< prompts, where the folder has them
+  std::optional<std::size_t> max_length;  ///< tokens with specials; empty: no limit
+  std::vector<std::string> notes;         ///< facts worth a warning
+  SentenceConfig sentence;                ///< prompts, where the folder has them
 };
 TokenizerOnly load_tokenizer(const ModelLocation& location, const LoadOptions& options);
 
@@ -112,7 +112,7 @@ struct OpenedModel;
 /// Config and sentence modules only: everything that usage checks need, in milliseconds.
 struct ModelHeader {
   ModelConfig config;
-  SentenceConfig sentence;                 ///< dense modules without their weights
+  SentenceConfig sentence;  ///< dense modules without their weights
   std::optional<std::size_t> max_length;
   std::shared_ptr<const OpenedModel> opened;  ///< for Model::load, so that no file is read twice
 };
@@ -144,7 +144,7 @@ class Model {
   virtual std::shared_ptr<const Head> load_head(Task task) const = 0;
 
   virtual const std::vector<Decision>& decisions() const = 0;
-  virtual std::vector<ModelFile> files() const = 0;           ///< that were read, by name
+  virtual std::vector<ModelFile> files() const = 0;  ///< that were read, by name
   virtual const std::vector<std::string>& unused_tensors() const = 0;
   virtual const std::vector<std::string>& notes() const = 0;  ///< facts worth a warning, e.g. a capped length
   virtual std::size_t parameters() const = 0;                 ///< numbers that the encoder and its dense modules use
@@ -155,13 +155,13 @@ class Model {
 /// Pools token vectors [T, d_model] of one input; rows before `first` (an excluded prompt) are left out.
 /// `pooler` is the pooler output of the input where a mode needs it. Applies dense modules, then cuts to `dims`
 /// (0: all), then normalises. Sums run in row order in double: the same bits in every batch.
-/// Throws Error{input} "no tokens to pool", or when the result is not finite; Error{usage} when `dims` is more than there
-/// are, or the dense modules do not fit the pooling.
+/// Throws Error{input} "no tokens to pool", or when the result is not finite; Error{usage} when `dims` is more than
+/// there are, or the dense modules do not fit the pooling.
 void pool(const SentenceConfig& sentence, ConstMatrix hidden, std::size_t first, const float* pooler, std::size_t dims,
           bool normalize, const Backend& backend, std::vector<float>& out);
 
-/// How alike two sentence vectors of one width are, by the model's own function: cosine, dot product, or minus the Euclidean or
-/// Manhattan distance (sentence_transformers.util). Summed in double.
+/// How alike two sentence vectors of one width are, by the model's own function: cosine, dot product, or minus the
+/// Euclidean or Manhattan distance (sentence_transformers.util). Summed in double.
 double similarity(const SentenceConfig& sentence, std::span<const float> x, std::span<const float> y);
 
 }  // namespace mha

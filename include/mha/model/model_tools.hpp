@@ -17,7 +17,7 @@ struct ModelInfo {
   std::string name;
   std::string path;  ///< folder or file, or "built-in"
   std::string family;
-  std::string config_json;     ///< the encoder's switches (ModelConfig), a JSON object as in mha-json files
+  std::string config_json;  ///< the encoder's switches (ModelConfig), a JSON object as in mha-json files
   struct Part {
     std::string name;
     std::size_t parameters = 0;

@@ -18,7 +18,8 @@ struct RowNorm {
 /// the row: the mean, then the squares of the differences. With `rms`: y = x / √(mean of x² + eps) · gamma + beta.
 /// y may be x. A row's result depends on that row alone.
 ///
-/// Error: |y − exact| ≤ 4·2⁻²⁴·(|y| + |gamma| · max|x| / σ) a column, plus what the mean's own rounding adds; held by tests.
+/// Error: |y − exact| ≤ 4·2⁻²⁴·(|y| + |gamma| · max|x| / σ) a column, plus what the mean's own rounding adds; held by
+/// tests.
 void normalize_rows(const RowNorm& norm, ConstMatrix x, Matrix y);
 
 }  // namespace mha

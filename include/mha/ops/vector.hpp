@@ -19,7 +19,8 @@ float dot(const float* x, const float* y, std::size_t count);
 double cosine(std::span<const float> x, std::span<const float> y);
 /// x / max(|x|, 1e-12), summed in double: unit length, as torch.nn.functional.normalize.
 void normalize_l2(std::span<float> x);
-/// −Σ x[i]·log2 x[i] in bits, of shares 0 ≤ x[i] ≤ 1 (0 counts as 0), within 2⁻²³ + count/8·2⁻²⁴ of the exact sum, relatively.
+/// −Σ x[i]·log2 x[i] in bits, of shares 0 ≤ x[i] ≤ 1 (0 counts as 0), within 2⁻²³ + count/8·2⁻²⁴ of the exact sum,
+/// relatively.
 float entropy(const float* x, std::size_t count);
 
 /// Whether every element is a finite number.

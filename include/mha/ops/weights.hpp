@@ -9,9 +9,9 @@ namespace mha {
 
 /// One constant array of a model: a view into the mapped file, of any float type or I8 with one scale a row.
 struct Weight {
-  std::string name;          ///< as in the file, for messages
-  TensorView view;           ///< [out, in] or [n]; data == nullptr: absent
-  TensorView scale;          ///< [out] F32 where `view` is I8; data == nullptr otherwise
+  std::string name;  ///< as in the file, for messages
+  TensorView view;   ///< [out, in] or [n]; data == nullptr: absent
+  TensorView scale;  ///< [out] F32 where `view` is I8; data == nullptr otherwise
 
   bool present() const { return view.data != nullptr; }
   std::size_t rows() const { return view.shape.empty() ? 0 : view.shape[0]; }

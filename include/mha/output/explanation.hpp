@@ -18,13 +18,13 @@ struct Explanation {
   std::string text;
   std::optional<std::string> text_pair;
   std::string model;
-  std::vector<MapLabel> labels;            ///< [T]
-  std::vector<std::int32_t> input_ids;     ///< [T]
+  std::vector<MapLabel> labels;         ///< [T]
+  std::vector<std::int32_t> input_ids;  ///< [T]
   std::size_t layer = 0;
-  ModelConfig config;                      ///< sizes and switches of the model
-  std::vector<float> output_bias;          ///< Wo's bias [d_model]; empty: the layer has none
-  std::vector<std::size_t> heads;          ///< which heads are shown, in order
-  std::vector<Stage> stages;               ///< Captured::stages of the layer, all heads
+  ModelConfig config;              ///< sizes and switches of the model
+  std::vector<float> output_bias;  ///< Wo's bias [d_model]; empty: the layer has none
+  std::vector<std::size_t> heads;  ///< which heads are shown, in order
+  std::vector<Stage> stages;       ///< Captured::stages of the layer, all heads
 
   /// The step of that name, or nullptr.
   const Stage* stage(std::string_view name) const;
@@ -37,8 +37,8 @@ struct Explanation {
 struct ExplanationOptions {
   std::size_t columns = 80;
   ColorDepth color = ColorDepth::none;
-  std::optional<std::size_t> token;        ///< position of the token that is followed; default: the most telling one
-  int digits = -1;                         ///< of JSON numbers; -1: shortest exact text
+  std::optional<std::size_t> token;  ///< position of the token that is followed; default: the most telling one
+  int digits = -1;                   ///< of JSON numbers; -1: shortest exact text
 };
 
 /// The token whose heads look most decidedly at different other words: highest sum, over the distinct tokens that its
@@ -51,8 +51,8 @@ std::string explanation_table(const Explanation& explanation, const ExplanationO
 /// Every matrix of every step, as one object (keys: cli.md, "Attention, heads, explain").
 std::string explanation_json(const Explanation& explanation, const ExplanationOptions& options);
 
-/// The page that a teacher would project: self-contained, its matrices drawn for the head that is chosen. Without its script
-/// it shows the first two heads.
+/// The page that a teacher would project: self-contained, its matrices drawn for the head that is chosen. Without its
+/// script it shows the first two heads.
 std::string explanation_html(const Explanation& explanation, const ExplanationOptions& options);
 
 }  // namespace mha

@@ -11,7 +11,7 @@ namespace mha {
 enum class ColorDepth { none, ansi16, ansi256, truecolor };
 
 struct HeatmapOptions {
-  std::size_t columns = 80;        ///< no line is wider
+  std::size_t columns = 80;  ///< no line is wider
   ColorDepth color = ColorDepth::none;
 };
 

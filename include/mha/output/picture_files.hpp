@@ -11,8 +11,8 @@ namespace mha {
 /// The same input gives the same bytes.
 std::string attention_svg(const AttentionMaps& maps, const InputFacts& facts);
 
-/// The same picture as a PNG file, two pixels a point. Text is set by Pango and Cairo, which are loaded when first needed;
-/// Error{output} where they are not installed. Bytes depend on the installed fonts alone.
+/// The same picture as a PNG file, two pixels a point. Text is set by Pango and Cairo, which are loaded when first
+/// needed; Error{output} where they are not installed. Bytes depend on the installed fonts alone.
 std::string attention_png(const AttentionMaps& maps, const InputFacts& facts);
 
 }  // namespace mha

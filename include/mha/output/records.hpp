@@ -85,10 +85,10 @@ struct RecordSchema {
   OffsetUnit offsets = OffsetUnit::code_points;
   std::optional<int> digits;  ///< places after the point; empty: shortest that reads back
 
-  std::vector<std::size_t> layers;       ///< model layer of each first index of `attentions`
-  std::vector<std::size_t> heads;        ///< model head of each second index
-  AttentionQuestions questions;          ///< how attention is looked at, and what is answered of it
-  bool name_layers_and_heads = false;    ///< they were selected: records say which
+  std::vector<std::size_t> layers;     ///< model layer of each first index of `attentions`
+  std::vector<std::size_t> heads;      ///< model head of each second index
+  AttentionQuestions questions;        ///< how attention is looked at, and what is answered of it
+  bool name_layers_and_heads = false;  ///< they were selected: records say which
   std::size_t n_layers = 0;
   std::size_t d_model = 0;
   std::size_t embedding_width = 0;

@@ -15,8 +15,8 @@ namespace mha {
 struct ModelWork {
   const Tokenizer* tokenizer = nullptr;
   EncodeOptions encode;
-  bool refuse_long = false;  ///< an input over `encode.max_length` is a bad record instead of being cut
-  std::string prompt;        ///< stands before each text
+  bool refuse_long = false;   ///< an input over `encode.max_length` is a bad record instead of being cut
+  std::string prompt;         ///< stands before each text
   bool refuse_pairs = false;  ///< a pair of texts is a bad record
 
   const Encoder* encoder = nullptr;  ///< nullptr: inputs are only tokenised
@@ -24,8 +24,8 @@ struct ModelWork {
   std::size_t dims = 0;
   bool normalize = false;
   VectorQuantization quantization;  ///< of vectors that are finished
-  Parts parts;    ///< what records keep
-  Wanted wanted;  ///< of the encoder; attention layers and heads in record order
+  Parts parts;                      ///< what records keep
+  Wanted wanted;                    ///< of the encoder; attention layers and heads in record order
 };
 
 /// Makes workers that fill records: encoding, then the parts that are wanted. `work` must outlive them.

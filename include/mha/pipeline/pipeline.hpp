@@ -50,10 +50,10 @@ using WorkerFactory = std::function<std::unique_ptr<RecordWorker>(Executor* exec
 
 struct PipelineSettings {
   std::size_t threads = 1;
-  std::size_t batch_tokens = 1024;        ///< a micro-batch holds no more, or one input
-  std::size_t round_floats = 4U << 20U; ///< results held at once, a thread
-  bool latency = false;                   ///< one input at a time, all threads on it
-  bool stop_at_bad = false;               ///< nothing is read behind a bad record
+  std::size_t batch_tokens = 1024;       ///< a micro-batch holds no more, or one input
+  std::size_t round_floats = 4U << 20U;  ///< results held at once, a thread
+  bool latency = false;                  ///< one input at a time, all threads on it
+  bool stop_at_bad = false;              ///< nothing is read behind a bad record
 };
 
 /// read → tokenise → micro-batches → encode → write, in windows of inputs: as many as wait, up to a bound, so that a

@@ -18,13 +18,14 @@ struct Span {
 struct Encoding {
   std::vector<std::int32_t> input_ids;
   std::vector<std::int32_t> token_type_ids;
-  std::vector<Span> offsets;                      ///< bytes; {0,0} for specials the template added; a pair's texts count each from its own start
+  std::vector<Span>
+      offsets;  ///< bytes; {0,0} for specials the template added; a pair's texts count each from its own start
   std::vector<std::uint8_t> special_tokens_mask;  ///< 1 only for tokens added by the template (or padding)
   std::vector<std::int32_t> word_ids;             ///< number of the pre-tokenizer's word, -1 for added specials
   std::vector<std::int8_t> sequence_ids;          ///< 0 text, 1 pair, -1 added specials
 
-  std::size_t full_length = 0;                    ///< tokens with specials before truncation
-  std::vector<Encoding> overflowing;              ///< the further windows, when a stride was asked for
+  std::size_t full_length = 0;        ///< tokens with specials before truncation
+  std::vector<Encoding> overflowing;  ///< the further windows, when a stride was asked for
 
   std::size_t size() const { return input_ids.size(); }
   bool truncated() const { return full_length > size(); }

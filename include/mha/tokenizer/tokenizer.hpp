@@ -21,11 +21,11 @@ enum class TruncationStrategy { longest_first, only_first, only_second };
 /// How one input is encoded. Defaults give what the reference gives with truncation and padding off.
 struct EncodeOptions {
   bool add_special_tokens = true;
-  bool plain_specials = false;               ///< special tokens inside the text are ordinary text
-  std::optional<std::size_t> max_length;     ///< tokens with specials; no limit when empty
+  bool plain_specials = false;            ///< special tokens inside the text are ordinary text
+  std::optional<std::size_t> max_length;  ///< tokens with specials; no limit when empty
   TruncationSide keep = TruncationSide::head;
   TruncationStrategy strategy = TruncationStrategy::longest_first;
-  std::optional<std::size_t> stride;         ///< windows: tokens shared by neighbours; fills Encoding::overflowing
+  std::optional<std::size_t> stride;  ///< windows: tokens shared by neighbours; fills Encoding::overflowing
 };
 
 /// Scratch memory and word cache of one thread. Bounded; results do not depend on its contents.

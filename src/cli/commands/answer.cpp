@@ -50,7 +50,8 @@ const Command kAnswer{
     .summary = "the stretch of each text that answers a question",
     .arguments = "QUESTION [TEXT…]",
     .about =
-        "Prints for each text the stretch of it that a model of extractive question answering finds likeliest to answer "
+        "Prints for each text the stretch of it that a model of extractive question answering finds likeliest to "
+        "answer "
         "the question. Long texts are read in windows that share --stride tokens. Positions count in the text. With "
         "--no-answer a text may answer nothing: an empty answer.",
     .examples = {"mha-cli -m qa-model answer \"How big is it?\" \"It is as big as a house.\"",

@@ -141,10 +141,17 @@ class Report {
           out_.write((index == 1 ? "[" + first_ : std::string()) + "," + json);
         }
         break;
-      case Format::jsonl: out_.write(json + "\n"); break;
-      case Format::csv: write_rows(comparison, index, kCsv); break;
-      case Format::tsv: write_rows(comparison, index, kTsv); break;
-      default: out_.write(table_of(comparison, title, columns_, digits_));
+      case Format::jsonl:
+        out_.write(json + "\n");
+        break;
+      case Format::csv:
+        write_rows(comparison, index, kCsv);
+        break;
+      case Format::tsv:
+        write_rows(comparison, index, kTsv);
+        break;
+      default:
+        out_.write(table_of(comparison, title, columns_, digits_));
     }
     ++count_;
   }

@@ -29,7 +29,8 @@ Record read_input(const Options& options, const Plan& plan, Log& log) {
   return record;
 }
 
-Explanation explain(const Options& options, const Plan& plan, const Model& model, std::size_t layer, const Record& record) {
+Explanation explain(const Options& options, const Plan& plan, const Model& model, std::size_t layer,
+                    const Record& record) {
   const Encoder& encoder = model.encoder();
   const ModelConfig& config = encoder.config();
   ThreadPool threads(thread_count(options));
@@ -84,9 +85,14 @@ int run(const Options& options, Log& log) {
     how.token = find_label(named, options.study.token);
   }
   switch (plan.format) {
-    case Format::json: out->write(explanation_json(explanation, how)); break;
-    case Format::html: out->write(explanation_html(explanation, how)); break;
-    default: out->write(explanation_table(explanation, how));
+    case Format::json:
+      out->write(explanation_json(explanation, how));
+      break;
+    case Format::html:
+      out->write(explanation_html(explanation, how));
+      break;
+    default:
+      out->write(explanation_table(explanation, how));
   }
   out->commit();
   return 0;
@@ -98,8 +104,10 @@ const Command kExplain{
     .name = "explain",
     .summary = "multi-head attention step by step, with the real numbers",
     .arguments = "TEXT",
-    .about = "Tells one layer's computation in five steps: embedding plus position, Q, K and V of each head, scores and softmax, "
-             "Z, concat and Wo; then the rest of the block. JSON has every matrix of every step.",
+    .about =
+        "Tells one layer's computation in five steps: embedding plus position, Q, K and V of each head, scores and "
+        "softmax, "
+        "Z, concat and Wo; then the rest of the block. JSON has every matrix of every step.",
     .examples = {"mha-cli explain \"She is a great leader\"",
                  "mha-cli explain --layer 2 --head 0 --token leader \"She is a great leader\"",
                  "mha-cli explain --format html -o lesson.html \"She is a great leader\""},

@@ -50,7 +50,8 @@ const Command kFillMask{
     .summary = "the likeliest words for each mask in a text",
     .arguments = "TEXT…",
     .about =
-        "Prints for each mask token ([MASK], <mask>: what the model's tokenizer calls it) the entries of the vocabulary "
+        "Prints for each mask token ([MASK], <mask>: what the model's tokenizer calls it) the entries of the "
+        "vocabulary "
         "that a masked language model finds likeliest, and the text with each put in its place.",
     .examples = {"mha-cli -m bert-base-uncased fill-mask \"She is a [MASK] leader.\"",
                  "mha-cli -m roberta-base fill-mask --targets good,bad --format jsonl -i lines.txt"},

@@ -272,8 +272,7 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
                 false};
   for (std::size_t i = 0; inputs > 0 && i < change.size(); ++i) {
     answer.rows.push_back({AnswerCell::of(measured[i] / n_heads), AnswerCell::of(measured[i] % n_heads),
-                           AnswerCell::of(change[i] / static_cast<double>(inputs)),
-                           AnswerCell::of(inputs)});
+                           AnswerCell::of(change[i] / static_cast<double>(inputs)), AnswerCell::of(inputs)});
   }
   return answer;
 }
@@ -290,7 +289,9 @@ void write_answers(const Options& options, const Plan& plan, const std::vector<A
                    const std::string& facts, OutputStream& out) {
   std::string text;
   switch (plan.format) {
-    case Format::json: text = "{" + answer_members(answers, options.output.digits) + "}\n"; break;
+    case Format::json:
+      text = "{" + answer_members(answers, options.output.digits) + "}\n";
+      break;
     case Format::jsonl:
       for (const Answer& answer : answers) {
         for (const auto& row : answer.rows) {
@@ -300,8 +301,12 @@ void write_answers(const Options& options, const Plan& plan, const std::vector<A
         }
       }
       break;
-    case Format::csv: text = answer_rows(answers[0], kCsv, options.output.digits); break;
-    case Format::tsv: text = answer_rows(answers[0], kTsv, options.output.digits); break;
+    case Format::csv:
+      text = answer_rows(answers[0], kCsv, options.output.digits);
+      break;
+    case Format::tsv:
+      text = answer_rows(answers[0], kTsv, options.output.digits);
+      break;
     default:
       for (const Answer& answer : answers) {
         append_answer(text, answer, plan.schema.columns, options.output.digits);

@@ -429,10 +429,13 @@ const Command kModelConvert{
     .summary = "write a model in another format or number type",
     .arguments = "[MODEL]",
     .about =
-        "Writes a model as safetensors folder or as one readable JSON file, with other numbers if asked. --quality says "
-        "what that costs: the cosine and the largest difference of the sentence vectors of some texts, before and after.",
+        "Writes a model as safetensors folder or as one readable JSON file, with other numbers if asked. --quality "
+        "says "
+        "what that costs: the cosine and the largest difference of the sentence vectors of some texts, before and "
+        "after.",
     .examples = {"mha-cli model convert two-heads --to json -o two-heads.json",
-                 "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --dtype int8 -o minilm-int8 --quality texts.txt"},
+                 "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --dtype int8 -o minilm-int8 --quality "
+                 "texts.txt"},
     .groups = kConverting,
     .formats = {Format::table, Format::json},
     .run = convert,

@@ -71,7 +71,8 @@ int run_matrix(const Options& options, Plan& plan, InputSource& source, const st
   for (Record& record : inputs.records()) {
     if (!record.bad()) {
       for (const Record* other : good) {
-        record.similarity.push_back(static_cast<float>(similarity(plan.work.sentence, record.embedding, other->embedding)));
+        record.similarity.push_back(
+            static_cast<float>(similarity(plan.work.sentence, record.embedding, other->embedding)));
       }
     }
     sink.render(record);
@@ -99,7 +100,8 @@ const Command kSimilarity{
     .summary = "how alike inputs are",
     .arguments = "TEXT TEXT…",
     .about =
-        "Prints how alike the sentence vectors of the first input and of each other are, or with --matrix of every input and "
+        "Prints how alike the sentence vectors of the first input and of each other are, or with --matrix of every "
+        "input and "
         "every other: the cosine, unless the model names another function.",
     .examples = {"mha-cli similarity \"a man plays guitar\" \"someone makes music\" \"the stock fell\"",
                  "mha-cli similarity --matrix --format csv -i lines.txt"},

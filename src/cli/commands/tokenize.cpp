@@ -43,7 +43,8 @@ class DecodeWorker : public RecordWorker {
   const Tokenizer& tokenizer_;
 };
 
-/// With `--count` prints how many tokens there are, as a number a line or as a record, and with `--stride` each window of an input as a record.
+/// With `--count` prints how many tokens there are, as a number a line or as a record, and with `--stride` each window
+/// of an input as a record.
 class TokenizeSink : public OutputSink {
  public:
   TokenizeSink(const Options& options, const Plan& plan, const std::string& model, OutputStream& out, Log& log)
@@ -83,7 +84,8 @@ class TokenizeSink : public OutputSink {
 };
 
 int run(const Options& options, Log& log) {
-  if (options.tokenize.decode && options.input.pair) throw_usage("--pair: expected a text to tokenize, got --decode, which reads ids");
+  if (options.tokenize.decode && options.input.pair)
+    throw_usage("--pair: expected a text to tokenize, got --decode, which reads ids");
   if (options.tokenize.count && (options.tokenize.decode || options.tokenize.stride)) {
     throw_usage("--count: expected neither --decode nor --stride beside it");
   }

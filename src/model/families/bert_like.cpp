@@ -21,10 +21,7 @@ WeightNames bert_names(std::vector<std::string_view> prefixes) {
 }
 
 HeadTable bert_heads(HeadNames fill_mask, HeadNames classify) {
-  return {.fill_mask = fill_mask,
-          .classify = classify,
-          .tag = {.out = "classifier"},
-          .answer = {.out = "qa_outputs"}};
+  return {.fill_mask = fill_mask, .classify = classify, .tag = {.out = "classifier"}, .answer = {.out = "qa_outputs"}};
 }
 
 HeadNames bert_fill_mask() {
@@ -71,8 +68,7 @@ void read_embedding_size(ConfigReader& read, ModelConfig& config, std::size_t by
   if (width != config.d_model) config.embedding_size = width;
 }
 
-void read_padded_positions(ConfigReader& read, ModelConfig& config, std::int32_t padding,
-                           const std::string& from) {
+void read_padded_positions(ConfigReader& read, ModelConfig& config, std::int32_t padding, const std::string& from) {
   PositionConfig& position = config.position;
   position.learned = true;
   position.learned_offset = static_cast<std::size_t>(padding) + 1;
@@ -81,7 +77,8 @@ void read_padded_positions(ConfigReader& read, ModelConfig& config, std::int32_t
   const std::size_t rows = read.size("position_rows", {"max_position_embeddings"}, position.learned_offset + 1);
   config.max_positions = rows - position.learned_offset;
   read.note("position_offset", std::to_string(position.learned_offset), from);
-  read.note("max_positions", std::to_string(config.max_positions), read.file() + ": max_position_embeddings less position_offset");
+  read.note("max_positions", std::to_string(config.max_positions),
+            read.file() + ": max_position_embeddings less position_offset");
 }
 
 }  // namespace mha

@@ -10,8 +10,8 @@
 
 namespace mha {
 
-void Backend::feed_forward(const PackedLinear& in, const PackedLinear& out, ConstMatrix x, Activation activation, Matrix y,
-                           const LinearTail& tail, Executor* executor) const {
+void Backend::feed_forward(const PackedLinear& in, const PackedLinear& out, ConstMatrix x, Activation activation,
+                           Matrix y, const LinearTail& tail, Executor* executor) const {
   constexpr std::size_t kRowBlock = 64;
   const bool gated = in.out == 2 * out.in;
   if (!gated && in.out != out.in) throw_internal("feed-forward: widths of the two products do not fit together");
@@ -38,8 +38,8 @@ void Backend::feed_forward(const PackedLinear& in, const PackedLinear& out, Cons
 }
 
 std::size_t Backend::rows_in_cache(std::size_t d_model, std::size_t d_ff) const {
-  // Input, projections, context and sums of a layer in a second-level cache of 2 MiB; the feed-forward runs in blocks. Fewer rows
-  // would read every weight from memory more often than activations are saved from going there.
+  // Input, projections, context and sums of a layer in a second-level cache of 2 MiB; the feed-forward runs in blocks.
+  // Fewer rows would read every weight from memory more often than activations are saved from going there.
   constexpr std::size_t kFloats = 600'000;
   const std::size_t row = std::max<std::size_t>(6 * d_model, d_ff / 2);
   return std::clamp<std::size_t>(row == 0 ? 1 : kFloats / row, 64, 1024);
@@ -47,11 +47,16 @@ std::size_t Backend::rows_in_cache(std::size_t d_model, std::size_t d_ff) const 
 
 std::string_view name_of(Precision precision) {
   switch (precision) {
-    case Precision::f32: return "f32";
-    case Precision::bf16: return "bf16";
-    case Precision::bf16x3: return "bf16x3";
-    case Precision::bf16x6: return "bf16x6";
-    case Precision::int8: return "int8";
+    case Precision::f32:
+      return "f32";
+    case Precision::bf16:
+      return "bf16";
+    case Precision::bf16x3:
+      return "bf16x3";
+    case Precision::bf16x6:
+      return "bf16x6";
+    case Precision::int8:
+      return "int8";
   }
   return "?";
 }

@@ -51,7 +51,8 @@ template <class Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
   if (function == nullptr) {
-    throw_usage(std::string("backend: onednn: ") + kLibrary + ": expected oneDNN 2.6 with " + name + ", got another library");
+    throw_usage(std::string("backend: onednn: ") + kLibrary + ": expected oneDNN 2.6 with " + name +
+                ", got another library");
   }
 }
 
@@ -60,7 +61,8 @@ Library load() {
   const LoadVariable threads("OMP_NUM_THREADS", "1");
   void* handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    throw_usage(std::string("backend: onednn: expected ") + kLibrary + ", got none; install libdnnl2 or choose another backend");
+    throw_usage(std::string("backend: onednn: expected ") + kLibrary +
+                ", got none; install libdnnl2 or choose another backend");
   }
   Library dnnl;
   find(handle, "dnnl_engine_create", dnnl.engine_create);
@@ -89,7 +91,8 @@ Library load() {
 
 void require(dnnl_status_t status, const char* what) {
   if (status != dnnl_success) {
-    throw_internal(std::string("backend: onednn: ") + what + ": the library failed with status " + std::to_string(status));
+    throw_internal(std::string("backend: onednn: ") + what + ": the library failed with status " +
+                   std::to_string(status));
   }
 }
 
@@ -139,7 +142,8 @@ class OnednnBackend final : public Backend {
 
   std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
                                      std::span<const float>) const override {
-    if (!supports(precision)) throw_usage("backend: onednn: it computes in f32 only; use --dtype f32 or --backend native");
+    if (!supports(precision))
+      throw_usage("backend: onednn: it computes in f32 only; use --dtype f32 or --backend native");
     const JoinedWeights source(joined);
     auto linear = std::make_unique<OnednnLinear>(dnnl_);
     linear->in = source.in();
@@ -154,7 +158,8 @@ class OnednnBackend final : public Backend {
     dnnl_memory_desc_t plain{};
     require(dnnl_.memory_desc_init_by_tag(&any, 2, dims, dnnl_f32, dnnl_format_tag_any), "weights");
     require(dnnl_.memory_desc_init_by_tag(&plain, 2, dims, dnnl_f32, dnnl_ba), "weights");
-    const dnnl_primitive_desc_t matmul = matmul_desc(kRowBlock, source.in(), source.out(), source.in(), source.out(), any);
+    const dnnl_primitive_desc_t matmul =
+        matmul_desc(kRowBlock, source.in(), source.out(), source.in(), source.out(), any);
     linear->weights_desc = *dnnl_.primitive_desc_query_md(matmul, dnnl_query_weights_md, 0);
     dnnl_.primitive_desc_destroy(matmul);
     linear->packed.reserve(dnnl_.memory_desc_get_size(&linear->weights_desc) / sizeof(float) + 1);
@@ -163,8 +168,9 @@ class OnednnBackend final : public Backend {
     dnnl_memory_t from = nullptr;
     require(dnnl_.memory_create(&from, &plain, engine_, rows.data()), "weights");
     dnnl_primitive_desc_t reorder_desc = nullptr;
-    require(dnnl_.reorder_primitive_desc_create(&reorder_desc, &plain, engine_, &linear->weights_desc, engine_, nullptr),
-            "packing");
+    require(
+        dnnl_.reorder_primitive_desc_create(&reorder_desc, &plain, engine_, &linear->weights_desc, engine_, nullptr),
+        "packing");
     dnnl_primitive_t reorder = nullptr;
     require(dnnl_.primitive_create(&reorder, reorder_desc), "packing");
     const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, linear->weights}};
@@ -288,7 +294,9 @@ bool onednn_built() { return true; }
 namespace mha {
 
 const Backend& onednn_backend() {
-  throw_usage("backend: onednn: this build was made without dnnl.h; install libdnnl-dev and build again, or use --backend native");
+  throw_usage(
+      "backend: onednn: this build was made without dnnl.h; install libdnnl-dev and build again, or use --backend "
+      "native");
 }
 
 bool onednn_built() { return false; }

@@ -10,8 +10,8 @@
 #include "mha/core/error.hpp"
 #include "ops/attention.hpp"
 #include "ops/backend/row_blocks.hpp"
-#include "ops/cpu.hpp"
 #include "ops/backend/unpacked.hpp"
+#include "ops/cpu.hpp"
 
 namespace mha {
 namespace {
@@ -44,11 +44,14 @@ class OpenblasBackend final : public Backend {
                   ", got none; install libopenblas0 or choose another backend");
     }
     gemm_ = reinterpret_cast<decltype(&cblas_sgemm)>(::dlsym(library, "cblas_sgemm"));
-    const auto set_threads = reinterpret_cast<decltype(&openblas_set_num_threads)>(::dlsym(library, "openblas_set_num_threads"));
+    const auto set_threads =
+        reinterpret_cast<decltype(&openblas_set_num_threads)>(::dlsym(library, "openblas_set_num_threads"));
     const auto config = reinterpret_cast<decltype(&openblas_get_config)>(::dlsym(library, "openblas_get_config"));
-    const auto core_name = reinterpret_cast<decltype(&openblas_get_corename)>(::dlsym(library, "openblas_get_corename"));
+    const auto core_name =
+        reinterpret_cast<decltype(&openblas_get_corename)>(::dlsym(library, "openblas_get_corename"));
     if (gemm_ == nullptr || set_threads == nullptr || config == nullptr || core_name == nullptr) {
-      throw_usage(std::string("backend: openblas: ") + kLibrary + ": expected an OpenBLAS with cblas, got another library");
+      throw_usage(std::string("backend: openblas: ") + kLibrary +
+                  ": expected an OpenBLAS with cblas, got another library");
     }
     set_threads(1);
     // "OpenBLAS 0.3.21 …": name and version are the first two words.

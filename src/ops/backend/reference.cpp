@@ -19,17 +19,24 @@ struct ReferenceLinear final : PackedLinear {
 
 double activated(Activation activation, double x) {
   switch (activation) {
-    case Activation::none: return x;
-    case Activation::relu: return x < 0.0 ? 0.0 : x;
-    case Activation::gelu: return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x < 0.0 ? 0.0 : x;
+    case Activation::gelu:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
     case Activation::gelu_tanh: {
       const double inner = std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
       return x / (1.0 + std::exp(-2.0 * inner));
     }
-    case Activation::quick_gelu: return x / (1.0 + std::exp(-1.702 * x));
-    case Activation::silu: return x / (1.0 + std::exp(-x));
-    case Activation::tanh: return std::tanh(x);
-    case Activation::relu_squared: return x < 0.0 ? 0.0 : x * x;
+    case Activation::quick_gelu:
+      return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::silu:
+      return x / (1.0 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::relu_squared:
+      return x < 0.0 ? 0.0 : x * x;
   }
   return x;
 }
@@ -63,7 +70,8 @@ void attend(const AttentionCall& call, std::size_t input, std::size_t head) {
     std::vector<double> scores(tokens);
     for (std::size_t k = 0; k < tokens; ++k) {
       const float* key = call.key.row(row + k) + kv_head * call.d_head;
-      for (std::size_t c = 0; c < call.d_head; ++c) scores[k] += static_cast<double>(query[c]) * static_cast<double>(key[c]);
+      for (std::size_t c = 0; c < call.d_head; ++c)
+        scores[k] += static_cast<double>(query[c]) * static_cast<double>(key[c]);
     }
     std::fill(biased.begin(), biased.end(), 0.0F);
     if (call.bias != nullptr) call.bias->add(row, head, q, 1, tokens, biased.data(), tokens);
@@ -122,7 +130,8 @@ class ReferenceBackend final : public Backend {
       for (std::size_t o = 0; o < packed.out; ++o) {
         const float* w = packed.weights.data() + o * packed.in;
         double total = static_cast<double>(packed.bias[o]);
-        for (std::size_t i = 0; i < packed.in; ++i) total += static_cast<double>(x.row(r)[i]) * static_cast<double>(w[i]);
+        for (std::size_t i = 0; i < packed.in; ++i)
+          total += static_cast<double>(x.row(r)[i]) * static_cast<double>(w[i]);
         row[o] = activated(tail.activation, total);
         if (tail.residual.data != nullptr) row[o] += static_cast<double>(tail.residual.row(r)[o]);
       }

@@ -19,7 +19,8 @@ void check_part(const LinearWeights& part, std::size_t in) {
   const Weight& weight = part.weight;
   const std::string what = "weights: " + weight.name + ": ";
   if (!weight.present()) throw_internal(what + "a linear layer without weights");
-  if (weight.view.shape.size() != 2) throw_model(what + "expected two dimensions, got " + shape_text(weight.view.shape));
+  if (weight.view.shape.size() != 2)
+    throw_model(what + "expected two dimensions, got " + shape_text(weight.view.shape));
   if (!is_weight_type(weight.view.dtype)) {
     throw_model(what + "expected F32, F16, BF16, F64 or I8, got " + std::string(name_of(weight.view.dtype)));
   }

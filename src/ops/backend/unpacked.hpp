@@ -9,7 +9,8 @@
 
 namespace mha {
 
-/// Weights that share their input seen as one matrix [out, in], rows joined in order; rows are converted when asked for.
+/// Weights that share their input seen as one matrix [out, in], rows joined in order; rows are converted when asked
+/// for.
 class JoinedWeights {
  public:
   /// Throws Error{model} that names the tensor where widths differ, shapes do not fit or a type is not a float or I8.
@@ -26,8 +27,8 @@ class JoinedWeights {
   /// rounded to eight bits: √(range of the input / range of the weights), 1 on average. [in]; empty where the range is
   /// not known or the weights are I8 already.
   std::vector<float> input_shares() const;
-  /// Row `row`, its columns times `shares` (empty: as they are), as codes of one step, which is returned: as the file has
-  /// it where it is I8, else quantised.
+  /// Row `row`, its columns times `shares` (empty: as they are), as codes of one step, which is returned: as the file
+  /// has it where it is I8, else quantised.
   float codes(std::size_t row, std::span<const float> shares, std::int8_t* out) const;
   /// The whole matrix, in place, when it is one float32 array; else nullptr.
   const float* in_place() const;

@@ -50,10 +50,10 @@ class FillMask : public TaskReader {
         std::vector<std::int32_t> filled = encoding.input_ids;
         filled[masks[m]] = id;
         if (pad_) std::erase(filled, *pad_);
-        record.results.push_back({m,
-                                  {AnswerCell::of(double{scores[static_cast<std::size_t>(id)]}), AnswerCell::whole(id),
-                                   AnswerCell::of(text_of({id}, false)),
-                                   AnswerCell::of(text_of(std::move(filled), masks.size() == 1))}});
+        record.results.push_back(
+            {m,
+             {AnswerCell::of(double{scores[static_cast<std::size_t>(id)]}), AnswerCell::whole(id),
+              AnswerCell::of(text_of({id}, false)), AnswerCell::of(text_of(std::move(filled), masks.size() == 1))}});
       }
     }
   }

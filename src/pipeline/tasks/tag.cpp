@@ -57,7 +57,8 @@ class Tag : public TaskReader {
   }
 
  private:
-  // Whether a piece goes on a word is asked as the reference asks it: by lengths where pieces are marked, else by blanks.
+  // Whether a piece goes on a word is asked as the reference asks it: by lengths where pieces are marked, else by
+  // blanks.
   ScoredToken token_at(const Encoding& encoding, std::size_t i, const std::string& text) const {
     const std::int32_t id = encoding.input_ids[i];
     const Span span = encoding.offsets[i];

@@ -12,8 +12,8 @@
 namespace mha::tokenizer {
 
 /// A set of byte strings, each with a number, that finds all of its members at the start of a text.
-/// A double array: the child of node n for byte b is node `base[n] ^ b`, if that one names n as its parent. Below the last
-/// node at which a key parts from all others stands the rest of it, its tail.
+/// A double array: the child of node n for byte b is node `base[n] ^ b`, if that one names n as its parent. Below the
+/// last node at which a key parts from all others stands the rest of it, its tail.
 class ByteTrie {
  public:
   static constexpr std::int32_t kNone = -1;
@@ -49,9 +49,9 @@ class ByteTrie {
   static constexpr std::uint32_t kTail = 1U << 31;
 
   struct Node {
-    std::uint32_t base;    ///< or kTail | index of a tail
+    std::uint32_t base;  ///< or kTail | index of a tail
     std::uint32_t parent;
-    std::int32_t value;    ///< number of the key that ends here, or kNone
+    std::int32_t value;  ///< number of the key that ends here, or kNone
   };
   struct Tail {
     std::uint32_t begin;

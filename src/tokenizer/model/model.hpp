@@ -33,8 +33,8 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  /// Appends the pieces of all `words` (byte ranges of `text`, none empty). One call a text, so that the loop over words
-  /// is the model's own. Throws Error{input} where the reference refuses a word.
+  /// Appends the pieces of all `words` (byte ranges of `text`, none empty). One call a text, so that the loop over
+  /// words is the model's own. Throws Error{input} where the reference refuses a word.
   virtual void tokenize(std::string_view text, std::span<const Span> words, ModelScratch& scratch,
                         std::vector<Piece>& out) const = 0;
   virtual std::unique_ptr<ModelScratch> make_scratch() const { return std::make_unique<ModelScratch>(); }
@@ -46,8 +46,8 @@ class Model {
   /// What begins each piece but the first of a word; empty: nothing does.
   virtual std::string_view continuing_prefix() const { return {}; }
 
-  /// Whether words may come as bytes instead of ByteLevel's characters; `read_bytes` is then called once, while loading.
-  /// `vocab()` stays as the file has it.
+  /// Whether words may come as bytes instead of ByteLevel's characters; `read_bytes` is then called once, while
+  /// loading. `vocab()` stays as the file has it.
   virtual bool can_read_bytes() const { return false; }
   virtual void read_bytes() {}
 

@@ -30,10 +30,10 @@ struct UnigramParts {
   void add_pieces(std::span<const double> scores);
 };
 
-/// Unigram language model: the sequence of pieces with the greatest sum of scores. Sums are float64 from left to right, and
-/// of equal ones the path found first stays. A character without a piece of its own costs the least score of all less 10;
-/// neighbouring unknown characters are one token.
-/// Source: tokenizers 0.22.2, models/unigram/model.rs, encode_optimized and tokenize.
+/// Unigram language model: the sequence of pieces with the greatest sum of scores. Sums are float64 from left to right,
+/// and of equal ones the path found first stays. A character without a piece of its own costs the least score of all
+/// less 10; neighbouring unknown characters are one token. Source: tokenizers 0.22.2, models/unigram/model.rs,
+/// encode_optimized and tokenize.
 class Unigram final : public Model {
  public:
   explicit Unigram(UnigramParts parts);

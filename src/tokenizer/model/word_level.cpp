@@ -10,7 +10,8 @@ class WordLevel final : public Model {
   WordLevel(Vocab vocab, std::string unk_token)
       : vocab_(std::move(vocab)), unk_token_(std::move(unk_token)), unk_id_(vocab_.find(unk_token_)) {}
 
-  void tokenize(std::string_view text, std::span<const Span> words, ModelScratch&, std::vector<Piece>& out) const override {
+  void tokenize(std::string_view text, std::span<const Span> words, ModelScratch&,
+                std::vector<Piece>& out) const override {
     for (std::uint32_t i = 0; i < words.size(); ++i) {
       const Span word = words[i];
       std::int32_t id = vocab_.find(text.substr(word.begin, word.end - word.begin));

@@ -147,7 +147,8 @@ class WordPiece final : public Model {
         out.resize(first);
         return false;
       }
-      out.push_back({id, begin + static_cast<std::uint32_t>(start), begin + static_cast<std::uint32_t>(start + length), index});
+      out.push_back(
+          {id, begin + static_cast<std::uint32_t>(start), begin + static_cast<std::uint32_t>(start + length), index});
       start += length;
     }
     return true;

@@ -15,8 +15,8 @@ namespace mha::tokenizer {
 class Charsmap {
  public:
   Charsmap() = default;
-  /// Throws Error{model} that names `where` for a blob that is no map, or where an entry's end or replacement lies outside
-  /// it. An empty blob changes nothing.
+  /// Throws Error{model} that names `where` for a blob that is no map, or where an entry's end or replacement lies
+  /// outside it. An empty blob changes nothing.
   Charsmap(std::string_view blob, const std::string& where);
 
   bool empty() const { return units_.empty(); }

@@ -12,10 +12,14 @@ constexpr std::uint32_t kPart = 1 << 16;  // bytes of a run that are worked on a
 
 std::uint32_t flag_of(Form form) {
   switch (form) {
-    case Form::nfd: return unicode::kChangesNfd;
-    case Form::nfkd: return unicode::kChangesNfkd;
-    case Form::nfc: return unicode::kMayChangeNfc;
-    case Form::nfkc: return unicode::kMayChangeNfkc;
+    case Form::nfd:
+      return unicode::kChangesNfd;
+    case Form::nfkd:
+      return unicode::kChangesNfkd;
+    case Form::nfc:
+      return unicode::kMayChangeNfc;
+    case Form::nfkc:
+      return unicode::kMayChangeNfkc;
   }
   return ~0U;
 }

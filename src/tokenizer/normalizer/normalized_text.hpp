@@ -13,11 +13,11 @@ namespace mha::tokenizer {
 
 /// A stretch of the original text after normalization, and which characters of the original each byte stands for.
 ///
-/// As long as every character was only replaced by one of the same length, byte i is byte base + i of the original and no
-/// alignment is stored. The first change of length makes it a list of runs: stretches that were kept so, and stretches whose
-/// bytes all stand for the same characters. So it takes room for what was changed, not for the text.
-/// The rules are those of the reference's NormalizedString (tokenizers 0.22.2, tokenizer/normalizer.rs): what is removed
-/// is covered by no neighbour; what is inserted shares the span of the byte before it.
+/// As long as every character was only replaced by one of the same length, byte i is byte base + i of the original and
+/// no alignment is stored. The first change of length makes it a list of runs: stretches that were kept so, and
+/// stretches whose bytes all stand for the same characters. So it takes room for what was changed, not for the text.
+/// The rules are those of the reference's NormalizedString (tokenizers 0.22.2, tokenizer/normalizer.rs): what is
+/// removed is covered by no neighbour; what is inserted shares the span of the byte before it.
 class NormalizedText {
  public:
   NormalizedText() = default;
@@ -35,8 +35,8 @@ class NormalizedText {
   /// The whole original text.
   std::string_view original() const { return original_; }
 
-  /// Bytes of the original that the bytes [begin, end) of `text()` stand for; begin < end. On character borders also where
-  /// the range is not.
+  /// Bytes of the original that the bytes [begin, end) of `text()` stand for; begin < end. On character borders also
+  /// where the range is not.
   Span origin(std::uint32_t begin, std::uint32_t end) const {
     if (one_to_one_) return {base_ + character_begin(begin), base_ + character_end(end)};
     const Run& first = run_of(begin);
@@ -64,9 +64,7 @@ class NormalizedText {
   void put(std::string_view bytes, Span origin);
   /// What the reference lets a character stand for that is inserted before the byte at `position`: what the byte before
   /// it stands for; at the very front an empty span.
-  Span before(std::uint32_t position) const {
-    return position == 0 ? Span{front_, front_} : span_of(position - 1);
-  }
+  Span before(std::uint32_t position) const { return position == 0 ? Span{front_, front_} : span_of(position - 1); }
   /// The reference's `transform` of the bytes [begin, end); characters with one of the flags `dropped` are left out.
   void replace(std::uint32_t begin, std::uint32_t end, const std::vector<unicode::Mapped>& changes,
                std::uint32_t dropped = 0);
@@ -144,8 +142,8 @@ class NormalizedText {
   std::uint32_t front_ = 0;  ///< the reference's original_shift: where this stretch of the original begins
   bool one_to_one_ = true;
   std::string text_;
-  std::vector<Run> runs_;            ///< of a text that is not one_to_one_, left to right without gaps
-  mutable std::size_t cursor_ = 0;   ///< the run that was found last
+  std::vector<Run> runs_;           ///< of a text that is not one_to_one_, left to right without gaps
+  mutable std::size_t cursor_ = 0;  ///< the run that was found last
   std::string next_;
   std::vector<Run> next_runs_;
   std::vector<unicode::Mapped> changes_;

@@ -32,8 +32,8 @@ class Precompiled final : public Normalizer {
 };
 
 /// The new text, written from the first replacement on. Counts as the reference does, also where it is odd: what is
-/// removed right after an insertion turns that into a replacement, and what is removed at the very start is not counted,
-/// so that all that follows stands for what comes earlier in the old text.
+/// removed right after an insertion turns that into a replacement, and what is removed at the very start is not
+/// counted, so that all that follows stands for what comes earlier in the old text.
 class Rewriter {
  public:
   explicit Rewriter(NormalizedText& text) : text_(text), changes_(text.change_buffer()) { changes_.clear(); }

@@ -14,9 +14,7 @@ using Slot = PostProcessor::Slot;
 constexpr std::size_t kMaxSteps = 64;
 constexpr std::size_t kMaxSlots = 4096;
 
-std::int32_t token_id(const JsonValue& value) {
-  return static_cast<std::int32_t>(value.as_integer(0, Vocab::kMaxId));
-}
+std::int32_t token_id(const JsonValue& value) { return static_cast<std::int32_t>(value.as_integer(0, Vocab::kMaxId)); }
 
 // `["[SEP]", 102]`
 struct NamedToken {
@@ -36,8 +34,8 @@ NamedToken named_token(const JsonValue& value) {
 
 Slot special(std::int32_t id, std::int32_t type_id) { return {-1, id, type_id, type_id}; }
 
-// tokenizers 0.22.2, processors/bert.rs and roberta.rs: the first sequence between cls and sep, each further one (behind
-// a sep of its own, for Roberta) before a sep.
+// tokenizers 0.22.2, processors/bert.rs and roberta.rs: the first sequence between cls and sep, each further one
+// (behind a sep of its own, for Roberta) before a sep.
 void surround(const JsonValue& value, bool roberta, std::vector<PostProcessor::Layout>& encodings) {
   const std::int32_t cls = named_token(value.at("cls")).id;
   const std::int32_t sep = named_token(value.at("sep")).id;
@@ -118,7 +116,8 @@ void PostProcessor::apply(const JsonValue& value, bool specials, Encodings& enco
   const std::string type = value.at("type").as_string();
   if (type == "Sequence") {
     const JsonValue steps = value.at("processors");
-    if (steps.size() > kMaxSteps) steps.error("expected at most " + std::to_string(kMaxSteps) + " processors, got " + std::to_string(steps.size()));
+    if (steps.size() > kMaxSteps)
+      steps.error("expected at most " + std::to_string(kMaxSteps) + " processors, got " + std::to_string(steps.size()));
     for (const JsonValue step : steps.elements()) {
       apply(step, specials, encodings);
       std::size_t slots = 0;
@@ -158,7 +157,8 @@ void PostProcessor::note(const JsonValue& value) {
 
 std::size_t PostProcessor::special_count(bool pair) const {
   const Layout& slots = layout(pair, true);
-  return static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), [](const Slot& s) { return s.sequence < 0; }));
+  return static_cast<std::size_t>(
+      std::count_if(slots.begin(), slots.end(), [](const Slot& s) { return s.sequence < 0; }));
 }
 
 }  // namespace mha::tokenizer

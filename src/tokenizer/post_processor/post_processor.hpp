@@ -17,16 +17,17 @@ class PostProcessor {
  public:
   /// One step of the result, in order: a special token, or a whole sequence.
   struct Slot {
-    std::int8_t sequence = -1;           ///< 0 text, 1 pair, −1 a special token
-    std::int32_t id = -1;                ///< of the special token
+    std::int8_t sequence = -1;  ///< 0 text, 1 pair, −1 a special token
+    std::int32_t id = -1;       ///< of the special token
     std::int32_t type_id = 0;
-    std::int32_t overflow_type_id = 0;   ///< of a sequence's windows behind the first: the reference leaves theirs alone
+    std::int32_t overflow_type_id = 0;  ///< of a sequence's windows behind the first: the reference leaves theirs alone
   };
   using Layout = std::vector<Slot>;
 
   /// No post-processor: text, then pair.
   PostProcessor();
-  /// `tokenizer.json: post_processor`. `has_token` tells which ids exist. Throws Error{model} that names an unknown type.
+  /// `tokenizer.json: post_processor`. `has_token` tells which ids exist. Throws Error{model} that names an unknown
+  /// type.
   PostProcessor(const JsonValue& value, const std::function<bool(std::int32_t)>& has_token);
 
   const Layout& layout(bool pair, bool specials) const { return layouts_[pair ? 1 : 0][specials ? 1 : 0]; }

@@ -7,7 +7,8 @@
 namespace mha::tokenizer {
 namespace {
 
-/// Writes the bytes [begin, end) of the old text as characters; each stands for what the whole old character stands for.
+/// Writes the bytes [begin, end) of the old text as characters; each stands for what the whole old character stands
+/// for.
 void write_bytes(NormalizedText& text, std::uint32_t begin, std::uint32_t end) {
   const std::string_view s = text.text();
   for (std::uint32_t i = begin; i < end; ++i) {

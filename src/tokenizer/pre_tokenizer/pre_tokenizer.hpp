@@ -28,8 +28,8 @@ class PreTokenizer {
   virtual void pre_tokenize(PreTokenizedText& text) const = 0;
   virtual std::string_view type() const = 0;
 
-  /// Asked once, while loading, before `pre_tokenize`: when the last step turns bytes into ByteLevel's characters, leave
-  /// the bytes as they are from now on (the model reads bytes itself) and return true.
+  /// Asked once, while loading, before `pre_tokenize`: when the last step turns bytes into ByteLevel's characters,
+  /// leave the bytes as they are from now on (the model reads bytes itself) and return true.
   virtual bool leave_bytes() { return false; }
 
   /// `tokenizer.json: pre_tokenizer`. Throws Error{model} that names an unknown type.
@@ -40,9 +40,10 @@ class PreTokenizer {
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 SplitBehavior split_behavior_from_json(const JsonValue& value);
 
-/// Cuts `word` at `matches` (ranges of the text, inside the word, left to right, no overlap) and appends what is left to
-/// `out`; `invert`: the stretches between the matches are the delimiters. Empty pieces are dropped.
-/// Source: tokenizers 0.22.2, NormalizedString::split.
-void split_word(Span word, const std::vector<Span>& matches, SplitBehavior behavior, bool invert, std::vector<Span>& out);
+/// Cuts `word` at `matches` (ranges of the text, inside the word, left to right, no overlap) and appends what is left
+/// to `out`; `invert`: the stretches between the matches are the delimiters. Empty pieces are dropped. Source:
+/// tokenizers 0.22.2, NormalizedString::split.
+void split_word(Span word, const std::vector<Span>& matches, SplitBehavior behavior, bool invert,
+                std::vector<Span>& out);
 
 }  // namespace mha::tokenizer

@@ -80,8 +80,8 @@ class ByClass final : public PreTokenizer {
     cut_by_character(bytes, at, end, out, end);
   }
 
-  // Up to sixty-four bytes at a time as bits, so that no branch depends on where words end. A block with other characters
-  // than ASCII is left to the slower way.
+  // Up to sixty-four bytes at a time as bits, so that no branch depends on where words end. A block with other
+  // characters than ASCII is left to the slower way.
   void cut_by_block(std::string_view bytes, Span range, std::vector<Span>& out) const {
     constexpr std::size_t kBlock = 64;
     Span found[kBlock];
@@ -237,7 +237,8 @@ class PreTokenizerSequence final : public PreTokenizer {
 }  // namespace
 
 PreTokenizerPtr make_bert_pre_tokenizer(const JsonValue&) {
-  return std::make_shared<ByClass>("BertPreTokenizer", Classes(unicode::kWhiteSpace, 0, unicode::kBertPunctuation), false);
+  return std::make_shared<ByClass>("BertPreTokenizer", Classes(unicode::kWhiteSpace, 0, unicode::kBertPunctuation),
+                                   false);
 }
 
 // `\w+|[^\w\s]+`: what is neither word character nor space runs together.
@@ -252,13 +253,15 @@ PreTokenizerPtr make_whitespace_split(const JsonValue&) {
 
 PreTokenizerPtr make_punctuation(const JsonValue& value) {
   const auto behavior = value.find("behavior");
-  return by_delimiter("Punctuation", [](char32_t c) { return unicode::is(c, unicode::kBertPunctuation); },
-                      behavior ? split_behavior_from_json(*behavior) : SplitBehavior::isolated);
+  return by_delimiter(
+      "Punctuation", [](char32_t c) { return unicode::is(c, unicode::kBertPunctuation); },
+      behavior ? split_behavior_from_json(*behavior) : SplitBehavior::isolated);
 }
 
 PreTokenizerPtr make_digits(const JsonValue& value) {
-  return by_delimiter("Digits", [](char32_t c) { return unicode::is(c, unicode::kNumeric); },
-                      value.at("individual_digits").as_bool() ? SplitBehavior::isolated : SplitBehavior::contiguous);
+  return by_delimiter(
+      "Digits", [](char32_t c) { return unicode::is(c, unicode::kNumeric); },
+      value.at("individual_digits").as_bool() ? SplitBehavior::isolated : SplitBehavior::contiguous);
 }
 
 PreTokenizerPtr make_char_delimiter_split(const JsonValue& value) {
@@ -267,7 +270,8 @@ PreTokenizerPtr make_char_delimiter_split(const JsonValue& value) {
   std::size_t at = 0;
   const char32_t wanted = text.empty() ? 0 : utf8::next(text, at);
   if (text.empty() || at != text.size()) delimiter.error("expected one character, got \"" + text + "\"");
-  return by_delimiter("CharDelimiterSplit", [wanted](char32_t c) { return c == wanted; }, SplitBehavior::removed);
+  return by_delimiter(
+      "CharDelimiterSplit", [wanted](char32_t c) { return c == wanted; }, SplitBehavior::removed);
 }
 
 PreTokenizerPtr make_unicode_scripts(const JsonValue&) { return std::make_shared<UnicodeScripts>(); }

@@ -29,10 +29,14 @@ class Joiner {
       case SplitBehavior::removed:
         if (!delimiter) push(span);
         return;
-      case SplitBehavior::isolated: return push(span);
-      case SplitBehavior::contiguous: return delimiter == after_delimiter ? extend(span) : push(span);
-      case SplitBehavior::merged_with_previous: return delimiter && !after_delimiter ? extend(span) : push(span);
-      case SplitBehavior::merged_with_next: return !delimiter && after_delimiter ? extend(span) : push(span);
+      case SplitBehavior::isolated:
+        return push(span);
+      case SplitBehavior::contiguous:
+        return delimiter == after_delimiter ? extend(span) : push(span);
+      case SplitBehavior::merged_with_previous:
+        return delimiter && !after_delimiter ? extend(span) : push(span);
+      case SplitBehavior::merged_with_next:
+        return !delimiter && after_delimiter ? extend(span) : push(span);
     }
   }
 
@@ -54,7 +58,8 @@ class Joiner {
 
 }  // namespace
 
-void split_word(Span word, const std::vector<Span>& matches, SplitBehavior behavior, bool invert, std::vector<Span>& out) {
+void split_word(Span word, const std::vector<Span>& matches, SplitBehavior behavior, bool invert,
+                std::vector<Span>& out) {
   const std::size_t first = out.size();
   Joiner joiner(behavior, out);
   std::uint32_t at = word.begin;

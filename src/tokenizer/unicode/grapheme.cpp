@@ -24,10 +24,10 @@ std::size_t grapheme_end(std::string_view text, std::size_t begin) {
   unsigned bits = grapheme_kind(utf8::next(text, position));
   unsigned before = bits & kKindMask;
   bool odd_regional = before == kRegional;
-  bool pictographic = before == kPictographic;       // Extended_Pictographic Extend* so far (GB11)
-  bool joined = false;                               // … and a ZWJ behind it
-  bool consonant = before == kConsonant;             // a consonant and its extenders so far (GB9c)
-  bool linked = false;                               // … with a linker among them
+  bool pictographic = before == kPictographic;  // Extended_Pictographic Extend* so far (GB11)
+  bool joined = false;                          // … and a ZWJ behind it
+  bool consonant = before == kConsonant;        // a consonant and its extenders so far (GB9c)
+  bool linked = false;                          // … with a linker among them
   while (position < text.size()) {
     std::size_t next = position;
     bits = grapheme_kind(utf8::next(text, next));
@@ -35,21 +35,21 @@ std::size_t grapheme_end(std::string_view text, std::size_t begin) {
     const auto is_control = [](unsigned kind) { return kind == kControl || kind == kCr || kind == kLf; };
     bool together = false;
     if (is_control(before) || is_control(after)) {
-      together = before == kCr && after == kLf;                                                           // GB3–5
+      together = before == kCr && after == kLf;  // GB3–5
     } else if (after == kExtend || after == kZwj || after == kSpacingMark || before == kPrepend) {
-      together = true;                                                                                    // GB9, 9a, 9b
+      together = true;  // GB9, 9a, 9b
     } else if (after == kConsonant) {
-      together = consonant && linked;                                                                     // GB9c
+      together = consonant && linked;  // GB9c
     } else if (after == kPictographic) {
-      together = joined;                                                                                  // GB11
+      together = joined;  // GB11
     } else if (after == kRegional) {
-      together = odd_regional;                                                                            // GB12, 13
+      together = odd_regional;  // GB12, 13
     } else if (before == kL) {
-      together = after == kL || after == kV || after == kLv || after == kLvt;                             // GB6
+      together = after == kL || after == kV || after == kLv || after == kLvt;  // GB6
     } else if (before == kLv || before == kV) {
-      together = after == kV || after == kT;                                                              // GB7
+      together = after == kV || after == kT;  // GB7
     } else if (before == kLvt || before == kT) {
-      together = after == kT;                                                                             // GB8
+      together = after == kT;  // GB8
     }
     if (!together) return position;
 

@@ -41,7 +41,8 @@ extern const std::size_t kGraphemeRangeCount;
 /// Kind and conjunct bits of a code point.
 unsigned grapheme_kind(char32_t c);
 
-/// Where the cluster that starts at `begin` of valid UTF-8 ends; `begin` is a cluster border before the end of the text.
+/// Where the cluster that starts at `begin` of valid UTF-8 ends; `begin` is a cluster border before the end of the
+/// text.
 std::size_t grapheme_end(std::string_view text, std::size_t begin);
 
 }  // namespace mha::tokenizer::unicode

@@ -53,9 +53,9 @@ void decompose(std::string_view text, bool compatible, std::vector<Mapped>& out)
   std::size_t pending = 0;  // first of the run of combining characters at the end
   const auto sort_pending = [&] {
     if (out.size() - pending < 2) return;
-    std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(pending), out.end(), [](const Mapped& a, const Mapped& b) {
-      return combining_class(a.character) < combining_class(b.character);
-    });
+    std::stable_sort(
+        out.begin() + static_cast<std::ptrdiff_t>(pending), out.end(),
+        [](const Mapped& a, const Mapped& b) { return combining_class(a.character) < combining_class(b.character); });
   };
   for (std::size_t at = 0; at < text.size();) {
     bool first = true;
@@ -114,7 +114,8 @@ bool starts_anew(char32_t c) {
     char32_t first = 0;
     decompose(c, compatible, [&](char32_t part) { first = first == 0 ? part : first; });
     const bool joins = first - kVowelBase < kVowels || first - kTrailBase < kTrails;
-    if (joins || combining_class(first) != 0 || std::binary_search(kSeconds.begin(), kSeconds.end(), first)) return false;
+    if (joins || combining_class(first) != 0 || std::binary_search(kSeconds.begin(), kSeconds.end(), first))
+      return false;
   }
   return true;
 }

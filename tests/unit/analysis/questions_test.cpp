@@ -13,7 +13,8 @@ AttentionMaps example() { return mha::test::example_maps({"she", "lead", "##s", 
 
 double row_sum(const AttentionMaps& maps, std::size_t layer, std::size_t head, std::size_t query) {
   double sum = 0;
-  for (std::size_t k = 0; k < maps.tokens(); ++k) sum += static_cast<double>(maps.map(layer, head)[query * maps.tokens() + k]);
+  for (std::size_t k = 0; k < maps.tokens(); ++k)
+    sum += static_cast<double>(maps.map(layer, head)[query * maps.tokens() + k]);
   return sum;
 }
 

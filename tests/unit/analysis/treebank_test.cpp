@@ -14,8 +14,10 @@ mha::TreebankReader reader_of(const std::string& text) {
   return {[stream](std::string& line) { return static_cast<bool>(std::getline(*stream, line)); }, "trees.conllu"};
 }
 
-std::string word_line(int id, const std::string& form, int head, const std::string& relation, const std::string& misc = "_") {
-  return std::to_string(id) + "\t" + form + "\t_\t_\t_\t_\t" + std::to_string(head) + "\t" + relation + "\t_\t" + misc + "\n";
+std::string word_line(int id, const std::string& form, int head, const std::string& relation,
+                      const std::string& misc = "_") {
+  return std::to_string(id) + "\t" + form + "\t_\t_\t_\t_\t" + std::to_string(head) + "\t" + relation + "\t_\t" + misc +
+         "\n";
 }
 
 const std::string kSentence = "# text = big dogs don't bark\n" + word_line(1, "big", 2, "amod") +
@@ -38,7 +40,8 @@ TEST_CASE("words of a sentence are found in its text, also inside a multiword to
 }
 
 TEST_CASE("without a text line the text is joined from the forms") {
-  mha::TreebankReader reader = reader_of(word_line(1, "Yes", 0, "root", "SpaceAfter=No") + word_line(2, ",", 1, "punct") + word_line(3, "sir", 1, "vocative"));
+  mha::TreebankReader reader = reader_of(word_line(1, "Yes", 0, "root", "SpaceAfter=No") +
+                                         word_line(2, ",", 1, "punct") + word_line(3, "sir", 1, "vocative"));
   mha::TreebankSentence sentence;
   REQUIRE(reader.next(sentence));
   CHECK(sentence.text == "Yes, sir");

@@ -62,7 +62,8 @@ void accept(const std::string& header, const std::string& data) {
 TEST_CASE("a shape of absurdly many extents is told in a short message") {
   std::string extents = "1";
   for (int i = 1; i < 100000; ++i) extents += ",1";
-  const std::string message = header_error(R"({"a":{"dtype":"F32","shape":[)" + extents + R"(],"data_offsets":[0,8]}})", 8);
+  const std::string message =
+      header_error(R"({"a":{"dtype":"F32","shape":[)" + extents + R"(],"data_offsets":[0,8]}})", 8);
   CHECK_THAT(message, Contains("1,1,… 100000 extents] of F32: expected 4 bytes"));
   CHECK(message.size() < 500);
 }

@@ -1,9 +1,10 @@
+#include "model/builtin_models.hpp"
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 
 #include "mha/io/mapped_file.hpp"
-#include "model/builtin_models.hpp"
 
 TEST_CASE("the models inside the binary are the files of models/, byte for byte") {
   namespace fs = std::filesystem;

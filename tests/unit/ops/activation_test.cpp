@@ -13,15 +13,22 @@ namespace {
 
 double exact(Activation activation, double x) {
   switch (activation) {
-    case Activation::none: return x;
-    case Activation::relu: return std::max(x, 0.0);
-    case Activation::gelu: return 0.5 * x * std::erfc(-x * std::sqrt(0.5));
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return std::max(x, 0.0);
+    case Activation::gelu:
+      return 0.5 * x * std::erfc(-x * std::sqrt(0.5));
     case Activation::gelu_tanh:
       return x / (1.0 + std::exp(-2.0 * std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
-    case Activation::quick_gelu: return x / (1.0 + std::exp(-1.702 * x));
-    case Activation::silu: return x / (1.0 + std::exp(-x));
-    case Activation::tanh: return std::tanh(x);
-    case Activation::relu_squared: return x > 0.0 ? x * x : 0.0;
+    case Activation::quick_gelu:
+      return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::silu:
+      return x / (1.0 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::relu_squared:
+      return x > 0.0 ? x * x : 0.0;
   }
   return x;
 }
@@ -76,8 +83,9 @@ TEST_CASE("activations keep NaN, and infinity has its limit") {
   test::for_each_simd_level([](const std::string& level) {
     CAPTURE(level);
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu,
-                                        Activation::silu, Activation::tanh, Activation::relu_squared}) {
+    for (const Activation activation :
+         {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu, Activation::silu,
+          Activation::tanh, Activation::relu_squared}) {
       CAPTURE(static_cast<int>(activation));
       std::vector<float> x{std::numeric_limits<float>::quiet_NaN(), kInfinity, 0.0F};
       activate(activation, x.data(), x.size());

@@ -38,8 +38,8 @@ double f32_tolerance(const Shape& shape) {
 std::vector<float> run(const Backend& backend, Precision precision, const test::LinearCase& layer, const Shape& shape,
                        const std::vector<float>& x, const LinearTail& tail, Executor* executor = nullptr) {
   std::vector<float> y(shape.rows * shape.out);
-  backend.linear(*layer.pack(backend, precision), {x.data(), shape.rows, shape.in}, {y.data(), shape.rows, shape.out}, tail,
-                 executor);
+  backend.linear(*layer.pack(backend, precision), {x.data(), shape.rows, shape.in}, {y.data(), shape.rows, shape.out},
+                 tail, executor);
   return y;
 }
 
@@ -83,7 +83,8 @@ double largest_magnitude(const test::LinearCase& layer, const Shape& shape, cons
     for (std::size_t o = 0; o < shape.out; ++o) {
       double total = 0.0;
       for (std::size_t i = 0; i < shape.in; ++i) {
-        total += std::fabs(static_cast<double>(x[r * shape.in + i]) * static_cast<double>(layer.weight[o * shape.in + i]));
+        total +=
+            std::fabs(static_cast<double>(x[r * shape.in + i]) * static_cast<double>(layer.weight[o * shape.in + i]));
       }
       largest = std::max(largest, total);
     }
@@ -132,10 +133,12 @@ TEST_CASE("int8 stays within half a step of each operand") {
 TEST_CASE("I8 weights are multiplied as the codes they are") {
   std::vector<std::int8_t> codes(70 * 40);
   std::vector<float> steps(70);
-  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 255) - 127);
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    codes[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 255) - 127);
   for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = 0.001F * static_cast<float>(i + 1);
   LinearWeights weights;
-  weights.weight = {"w", {DType::i8, {70, 40}, reinterpret_cast<const std::byte*>(codes.data())}, test::view_of(steps, {70})};
+  weights.weight = {
+      "w", {DType::i8, {70, 40}, reinterpret_cast<const std::byte*>(codes.data())}, test::view_of(steps, {70})};
   const LinearWeights* parts[] = {&weights};
   // Whole numbers from 0 to 255 are their own codes when both ends are there.
   std::vector<float> x(3 * 40);
@@ -183,7 +186,8 @@ TEST_CASE("a row has the same bits in every batch, at every place and with any n
   const RowNorm norm{false, gamma.data(), nullptr, 1e-5F};
   test::ThreadExecutor two(2);
   test::ThreadExecutor five(5);
-  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::bf16x3, Precision::bf16x6, Precision::int8}) {
+  for (const Precision precision :
+       {Precision::f32, Precision::bf16, Precision::bf16x3, Precision::bf16x6, Precision::int8}) {
     if (!backend.supports(precision)) continue;
     const auto first = in.pack(backend, precision);
     const auto second = out.pack(backend, precision);
@@ -197,8 +201,8 @@ TEST_CASE("a row has the same bits in every batch, at every place and with any n
       LinearTail last;
       last.residual = {batch.data(), count, width};
       last.norm = &norm;
-      backend.feed_forward(*first, *second, {batch.data(), count, width}, Activation::gelu, {y.data(), count, width}, last,
-                           executor);
+      backend.feed_forward(*first, *second, {batch.data(), count, width}, Activation::gelu, {y.data(), count, width},
+                           last, executor);
       for (std::size_t r = 0; r < count; ++r) y[r * width] += middle[r * hidden];
       return y;
     };
@@ -219,8 +223,9 @@ TEST_CASE("a row has the same bits in every batch, at every place and with any n
       const std::vector<float> y = forward(batch, executors[mixture % 3]);
       bool same = true;
       for (std::size_t r = 0; r < count; ++r) {
-        same = same && std::equal(y.begin() + static_cast<std::ptrdiff_t>(r * width),
-                                  y.begin() + static_cast<std::ptrdiff_t>((r + 1) * width), whole.data() + chosen[r] * width);
+        same = same &&
+               std::equal(y.begin() + static_cast<std::ptrdiff_t>(r * width),
+                          y.begin() + static_cast<std::ptrdiff_t>((r + 1) * width), whole.data() + chosen[r] * width);
       }
       CHECK(same);
     }
@@ -299,7 +304,8 @@ TEST_CASE("weights that do not fit are refused by name") {
   const test::LinearCase b(21, 6, 2);
   const LinearWeights* parts[] = {&a.weights, &b.weights};
   for (const std::string& name : backend_names()) {
-    CHECK_THROWS_WITH(backend_named(name).pack(parts, Precision::f32), "weights: weight: expected 20 columns, got [6,21]");
+    CHECK_THROWS_WITH(backend_named(name).pack(parts, Precision::f32),
+                      "weights: weight: expected 20 columns, got [6,21]");
   }
 }
 

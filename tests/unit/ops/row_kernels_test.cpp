@@ -30,7 +30,8 @@ TEST_CASE("layer norm and RMS norm agree with double within the stated error") {
         const std::vector<float> gamma = test::normals(cols, 8);
         const std::vector<float> beta = test::normals(cols, 9);
         std::vector<float> y(3 * cols);
-        normalize_rows({rms, gamma.data(), rms ? nullptr : beta.data(), 1e-5F}, {x.data(), 3, cols}, {y.data(), 3, cols});
+        normalize_rows({rms, gamma.data(), rms ? nullptr : beta.data(), 1e-5F}, {x.data(), 3, cols},
+                       {y.data(), 3, cols});
         for (std::size_t r = 0; r < 3; ++r) {
           const float* row = x.data() + r * cols;
           const double mean = rms ? 0.0 : std::accumulate(row, row + cols, 0.0) / static_cast<double>(cols);
@@ -45,7 +46,8 @@ TEST_CASE("layer norm and RMS norm agree with double within the stated error") {
             const double exact = (static_cast<double>(row[i]) - mean) / sigma * static_cast<double>(gamma[i]) +
                                  (rms ? 0.0 : static_cast<double>(beta[i]));
             const double bound =
-                4 * kUnit * (std::fabs(exact) + std::fabs(static_cast<double>(gamma[i])) * (top + std::fabs(mean)) / sigma);
+                4 * kUnit *
+                (std::fabs(exact) + std::fabs(static_cast<double>(gamma[i])) * (top + std::fabs(mean)) / sigma);
             REQUIRE(std::fabs(static_cast<double>(y[r * cols + i]) - exact) <= bound);
           }
         }

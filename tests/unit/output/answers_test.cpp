@@ -55,7 +55,11 @@ TEST_CASE("top lists the strongest keys of each query, without specials where th
 }
 
 TEST_CASE("answers as CSV and TSV have a header and a row each, quoted as the dialect says") {
-  mha::Answer answer{"x", "title", {"word", "share"}, {{mha::AnswerCell::of(std::string("a,\t\"b\"")), mha::AnswerCell::of(0.25)}}, false};
+  mha::Answer answer{"x",
+                     "title",
+                     {"word", "share"},
+                     {{mha::AnswerCell::of(std::string("a,\t\"b\"")), mha::AnswerCell::of(0.25)}},
+                     false};
   CHECK(mha::answer_rows(answer, mha::kCsv, {}) == "word,share\n\"a,\t\"\"b\"\"\",0.25\n");
   CHECK(mha::answer_rows(answer, mha::kTsv, {}) == "word\tshare\na,\\t\"b\"\t0.25\n");
 }

@@ -30,9 +30,19 @@ mha::Explanation example() {
   e.config.d_head = 3;
   e.heads = {0, 1};
   const std::size_t t = maps.tokens();
-  e.stages = {stage("word_embedding", 0, t, 6), stage("X", 0, t, 6), stage("Q", 2, t, 3), stage("K", 2, t, 3), stage("V", 2, t, 3),
-              stage("scores", 2, t, t), stage("scaled", 2, t, t), stage("probabilities", 2, t, t), stage("Z", 2, t, 3),
-              stage("concat", 0, t, 6), stage("output_share", 2, t, 6), stage("attention_output", 0, t, 6), stage("block_output", 0, t, 6)};
+  e.stages = {stage("word_embedding", 0, t, 6),
+              stage("X", 0, t, 6),
+              stage("Q", 2, t, 3),
+              stage("K", 2, t, 3),
+              stage("V", 2, t, 3),
+              stage("scores", 2, t, t),
+              stage("scaled", 2, t, t),
+              stage("probabilities", 2, t, t),
+              stage("Z", 2, t, 3),
+              stage("concat", 0, t, 6),
+              stage("output_share", 2, t, 6),
+              stage("attention_output", 0, t, 6),
+              stage("block_output", 0, t, 6)};
   for (mha::Stage& s : e.stages) {
     if (s.name == "probabilities") s.values = maps.weights;
   }
@@ -53,7 +63,8 @@ TEST_CASE("the JSON explanation has every matrix under its documented name and s
   CHECK(json["heads"][1]["Z"][4].size() == 3);
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  CHECK(keys == std::vector<std::string>{"text", "tokens", "input_ids", "layer", "d_model", "n_heads", "d_head", "embedding", "X", "heads", "concat", "attention_output", "block_output"});
+  CHECK(keys == std::vector<std::string>{"text", "tokens", "input_ids", "layer", "d_model", "n_heads", "d_head",
+                                         "embedding", "X", "heads", "concat", "attention_output", "block_output"});
 }
 
 TEST_CASE("the table tells the five steps and stays within its width") {
@@ -92,10 +103,12 @@ TEST_CASE("table and page say which biases, norms and activation the block has")
   e.config.activation = mha::Activation::gelu;
   e.output_bias = {1, 2, 3, 4, 5, 6};
   const std::size_t t = e.labels.size();
-  for (const char* name : {"residual1", "attention_norm", "feed_forward_input", "feed_forward_output", "residual2"}) e.stages.push_back(stage(name, 0, t, 6));
+  for (const char* name : {"residual1", "attention_norm", "feed_forward_input", "feed_forward_output", "residual2"})
+    e.stages.push_back(stage(name, 0, t, 6));
   e.stages.push_back(stage("feed_forward_hidden", 0, t, 9));
   for (const std::string& text : {mha::explanation_table(e, {}), mha::explanation_html(e, {})}) {
-    for (const char* word : {"X·Wq + bq", "bo, added to every token", "LayerNorm (times γ, plus β)", "gelu(input·W1 + b1)", "widens each token to 9", "residual"}) {
+    for (const char* word : {"X·Wq + bq", "bo, added to every token", "LayerNorm (times γ, plus β)",
+                             "gelu(input·W1 + b1)", "widens each token to 9", "residual"}) {
       CHECK(text.find(word) != std::string::npos);
     }
   }
@@ -116,5 +129,6 @@ TEST_CASE("a pair that a local layer leaves out has no score: null, an empty cel
   const std::string table = mha::explanation_table(e, {});
   CHECK(table.find("inf") == std::string::npos);
   CHECK(table.find("·\n") != std::string::npos);
-  for (const std::string& text : {page, table}) CHECK(text.find("a token sees 3 tokens to each side") != std::string::npos);
+  for (const std::string& text : {page, table})
+    CHECK(text.find("a token sees 3 tokens to each side") != std::string::npos);
 }

@@ -38,14 +38,16 @@ TEST_CASE("widths are those of a terminal: wide characters, emoji, marks and joi
 }
 
 TEST_CASE("no line of a heatmap is wider than asked for, whatever the tokens, maps and colours") {
-  const std::vector<std::string> odd{"she", "中文字", "👩\u200d🚀", "e\u0301le\u0300ve", "a\nb", "a-very-long-token-indeed"};
+  const std::vector<std::string> odd{
+      "she", "中文字", "👩\u200d🚀", "e\u0301le\u0300ve", "a\nb", "a-very-long-token-indeed"};
   for (const std::size_t tokens : {0U, 1U, 6U, 30U, 200U}) {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < tokens; ++i) words.push_back(odd[i % odd.size()]);
     for (const auto& [layers, heads] : {std::pair<std::size_t, std::size_t>{1, 1}, {1, 2}, {3, 12}}) {
       const auto maps = mha::test::example_maps(words, layers, heads);
       for (const std::size_t columns : {40U, 60U, 80U, 120U, 200U}) {
-        for (const auto color : {mha::ColorDepth::none, mha::ColorDepth::ansi16, mha::ColorDepth::ansi256, mha::ColorDepth::truecolor}) {
+        for (const auto color :
+             {mha::ColorDepth::none, mha::ColorDepth::ansi16, mha::ColorDepth::ansi256, mha::ColorDepth::truecolor}) {
           std::istringstream lines(without_colors(mha::heatmap(maps, {columns, color})));
           for (std::string line; std::getline(lines, line);) REQUIRE(mha::display_width(line) <= columns);
         }
@@ -71,8 +73,8 @@ TEST_CASE("one map shows labels and weights in percent, a cut input says so, col
 
 TEST_CASE("weights that are no numbers are drawn as 0") {
   auto maps = mha::test::example_maps({"she", "leads"}, 1, 1);
-  for (const auto color : {mha::ColorDepth::none, mha::ColorDepth::ansi16, mha::ColorDepth::ansi256,
-                           mha::ColorDepth::truecolor}) {
+  for (const auto color :
+       {mha::ColorDepth::none, mha::ColorDepth::ansi16, mha::ColorDepth::ansi256, mha::ColorDepth::truecolor}) {
     std::fill(maps.weights.begin(), maps.weights.end(), 0.0F);
     const std::string zeros = mha::heatmap(maps, {80, color});
     std::fill(maps.weights.begin(), maps.weights.end(), std::numeric_limits<float>::quiet_NaN());

@@ -58,7 +58,8 @@ TEST_CASE("tokens become entities as each aggregation says") {
   const auto words = [&](Aggregation aggregation) {
     std::string text;
     for (const Entity& entity : entities_of(tokens, aggregation, labels, join)) {
-      text += entity.label + "=" + entity.word + "@" + std::to_string(entity.begin) + "-" + std::to_string(entity.end) + ";";
+      text += entity.label + "=" + entity.word + "@" + std::to_string(entity.begin) + "-" + std::to_string(entity.end) +
+              ";";
     }
     return text;
   };

@@ -30,7 +30,8 @@ std::shared_ptr<Model> bpe(const std::string& members) {
 using Ids = std::vector<std::int32_t>;
 
 TEST_CASE("BPE joins the pair of the lowest rank first, the leftmost of equals") {
-  const auto model = bpe(R"("vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4,"aa":5,"abc":6},"merges":["b c","a b","a a","a bc"])");
+  const auto model =
+      bpe(R"("vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4,"aa":5,"abc":6},"merges":["b c","a b","a a","a bc"])");
   CHECK(ids(*model, "abc") == Ids{6});
   CHECK(ids(*model, "ab") == Ids{3});
   CHECK(ids(*model, "aaa") == Ids{5, 0});
@@ -48,7 +49,8 @@ TEST_CASE("merges may be strings, pairs, or start with a version line, the last 
 TEST_CASE("unknown characters of BPE become one unknown token each, one together, or nothing") {
   const std::string vocab = R"("vocab":{"<unk>":0,"a":1,"b":2},"merges":[])";
   CHECK(cut(*bpe(vocab + R"(,"unk_token":"<unk>")"), "aééb") == Pieces{{1, 0, 1}, {0, 1, 3}, {0, 3, 5}, {2, 5, 6}});
-  CHECK(cut(*bpe(vocab + R"(,"unk_token":"<unk>","fuse_unk":true)"), "aééb") == Pieces{{1, 0, 1}, {0, 1, 5}, {2, 5, 6}});
+  CHECK(cut(*bpe(vocab + R"(,"unk_token":"<unk>","fuse_unk":true)"), "aééb") ==
+        Pieces{{1, 0, 1}, {0, 1, 5}, {2, 5, 6}});
   CHECK(cut(*bpe(vocab), "aéb") == Pieces{{1, 0, 1}, {2, 1, 2}});  // the reference leaves no gap either
   CHECK(cut(*bpe(vocab), "é").empty());
   const auto without = bpe(R"("vocab":{"a":1},"merges":[],"unk_token":"<unk>")");
@@ -57,19 +59,21 @@ TEST_CASE("unknown characters of BPE become one unknown token each, one together
 }
 
 TEST_CASE("byte fallback needs all bytes, and overtakes a waiting unknown character") {
-  const auto model = bpe(
-      R"("vocab":{"<unk>":0,"a":1,"<0xC3>":2,"<0xA9>":3},"merges":[],"unk_token":"<unk>","byte_fallback":true)");
+  const auto model =
+      bpe(R"("vocab":{"<unk>":0,"a":1,"<0xC3>":2,"<0xA9>":3},"merges":[],"unk_token":"<unk>","byte_fallback":true)");
   CHECK(ids(*model, "aé") == Ids{1, 2, 3});
   CHECK(ids(*model, "è") == Ids{0});
   CHECK(ids(*model, "èéa") == Ids{2, 3, 0, 1});
 }
 
 TEST_CASE("affixes mark where in the word a symbol stands") {
-  const auto suffix = bpe(R"("vocab":{"a":0,"b":1,"b</w>":2,"ab</w>":3,"a</w>":4},"merges":["a b</w>"],"end_of_word_suffix":"</w>")");
+  const auto suffix =
+      bpe(R"("vocab":{"a":0,"b":1,"b</w>":2,"ab</w>":3,"a</w>":4},"merges":["a b</w>"],"end_of_word_suffix":"</w>")");
   CHECK(ids(*suffix, "ab") == Ids{3});
   CHECK(ids(*suffix, "a") == Ids{4});
   CHECK(ids(*suffix, "aab") == Ids{0, 3});
-  const auto prefix = bpe(R"("vocab":{"a":0,"##b":1,"ab":2,"##c":3,"abc":4},"merges":["a ##b","ab ##c"],"continuing_subword_prefix":"##")");
+  const auto prefix = bpe(
+      R"("vocab":{"a":0,"##b":1,"ab":2,"##c":3,"abc":4},"merges":["a ##b","ab ##c"],"continuing_subword_prefix":"##")");
   CHECK(ids(*prefix, "abc") == Ids{4});
 }
 
@@ -187,7 +191,8 @@ TEST_CASE("the word cache tells words apart by all of their bytes, however many 
   std::string vocab;
   for (int digit = 0; digit < 10; ++digit) vocab += "\"" + std::to_string(digit) + "\":" + std::to_string(digit) + ",";
   for (int power = 0; power < 5; ++power) {
-    vocab += (power > 0 ? ",\"" : "\"") + std::string(std::size_t{1} << power, 'a') + "\":" + std::to_string(10 + power);
+    vocab +=
+        (power > 0 ? ",\"" : "\"") + std::string(std::size_t{1} << power, 'a') + "\":" + std::to_string(10 + power);
   }
   const auto model = bpe("\"vocab\":{" + vocab + R"(},"merges":["a a","aa aa","aaaa aaaa","aaaaaaaa aaaaaaaa"])");
   std::string text;
@@ -232,9 +237,11 @@ TEST_CASE("words as bytes give what ByteLevel's characters give") {
     };
     for (const auto& [left, right] : {std::pair("a", "b"), {"\xC3", "\xA9"}, {"ab", "\xC3\xA9"}, {" ", "ab"}}) {
       add(written(std::string(left) + right));
-      merges += (merges.empty() ? "" : ",") + ("[" + json_string(written(left)) + "," + json_string(written(right)) + "]");
+      merges +=
+          (merges.empty() ? "" : ",") + ("[" + json_string(written(left)) + "," + json_string(written(right)) + "]");
     }
-    for (const std::string options : {R"("unk_token":"a")", R"("unk_token":"a","fuse_unk":true)", R"("unk_token":null)"}) {
+    for (const std::string options :
+         {R"("unk_token":"a")", R"("unk_token":"a","fuse_unk":true)", R"("unk_token":null)"}) {
       const std::string members = "\"vocab\":{" + vocab + "},\"merges\":[" + merges + "]," + options;
       const auto characters = bpe(members);
       const auto bytes = bpe(members);

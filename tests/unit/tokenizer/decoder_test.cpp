@@ -21,17 +21,19 @@ TEST_CASE("decoders rewrite tokens as the reference does") {
         Tokens{"##uelo", " Ara", "új", "o", " No", " ."});
   CHECK(decoded(R"({"type":"WordPiece","prefix":"##","cleanup":true})", {"do", "n't", ".", "do", "not", "'s", "a ?"}) ==
         Tokens{"do", "n't", ".", " do", " not", "'s", " a?"});
-  CHECK(decoded(R"({"type":"BPEDecoder","suffix":"</w>"})", {"he", "llo</w>", "you</w>"}) == Tokens{"he", "llo ", "you"});
+  CHECK(decoded(R"({"type":"BPEDecoder","suffix":"</w>"})", {"he", "llo</w>", "you</w>"}) ==
+        Tokens{"he", "llo ", "you"});
   CHECK(decoded(R"({"type":"BPEDecoder","suffix":"</w>"})", {}).empty());
   CHECK(decoded(R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})", {"Ġa", "ÃŃ", "<s>", "中"}) ==
         Tokens{" aí<s>中"});
-  CHECK(decoded(R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})", {"Ã", "x"}) == Tokens{"\uFFFDx"});
+  CHECK(decoded(R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})", {"Ã", "x"}) ==
+        Tokens{"\uFFFDx"});
   CHECK(decoded(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always"})", {"▁Hey", "▁fr▁iend"}) ==
         Tokens{"Hey", " fr iend"});
   CHECK(decoded(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never"})", {"▁Hey", "▁friend"}) ==
         Tokens{" Hey", " friend"});
-  CHECK(decoded(R"({"type":"ByteFallback"})", {"Hey", "<0xE5>", "<0x8f>", "<0xab>", "a", "<0xE5>", "<0x8f>", "<0x+4>"}) ==
-        Tokens{"Hey", "叫", "a", "\uFFFD", "\uFFFD", "\uFFFD"});
+  CHECK(decoded(R"({"type":"ByteFallback"})", {"Hey", "<0xE5>", "<0x8f>", "<0xab>", "a", "<0xE5>", "<0x8f>",
+                                               "<0x+4>"}) == Tokens{"Hey", "叫", "a", "\uFFFD", "\uFFFD", "\uFFFD"});
   CHECK(decoded(R"({"type":"ByteFallback"})", {"<0xZZ>", "<0x1>", "<0xé>"}) == Tokens{"<0xZZ>", "<0x1>", "<0xé>"});
   CHECK(decoded(R"({"type":"Fuse"})", {"Hey", " friend!"}) == Tokens{"Hey friend!"});
   CHECK(decoded(R"({"type":"Replace","pattern":{"String":"_"},"content":" "})", {"hello", "_hello_"}) ==
@@ -56,8 +58,10 @@ TEST_CASE("an unknown or incomplete decoder is a model error by name") {
   CHECK_THAT(message(R"({"type":"Nope"})"), Catch::Contains("Nope"));
   CHECK_THAT(message(R"({"type":"BPEDecoder"})"), Catch::Contains("suffix"));
   CHECK_THAT(message(R"({"type":"Strip","content":"ab","start":0,"stop":0})"), Catch::Contains("content"));
-  CHECK_THAT(message(R"({"type":"Metaspace","replacement":"","prepend_scheme":"always"})"), Catch::Contains("replacement"));
-  CHECK_THAT(message(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"often"})"), Catch::Contains("prepend_scheme"));
+  CHECK_THAT(message(R"({"type":"Metaspace","replacement":"","prepend_scheme":"always"})"),
+             Catch::Contains("replacement"));
+  CHECK_THAT(message(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"often"})"),
+             Catch::Contains("prepend_scheme"));
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ TEST_CASE("json: of two members of one name the last counts") {
 }
 
 TEST_CASE("json: malformed texts are refused with their place") {
-  for (const char* text : {"", "{", "[1,]", "[1 2]", R"({"a"})", R"({"a":1,})", "{a:1}", "01", "1.", "-", "1e", "nul",
-                           "\"a", "\"\\x\"", "\"\\u12g4\"", "\"\t\"", "[]]", "tru", "+1", ".5"}) {
+  for (const char* text : {"",   "{",   "[1,]", "[1 2]",   R"({"a"})",    R"({"a":1,})", "{a:1}", "01",  "1.", "-",
+                           "1e", "nul", "\"a",  "\"\\x\"", "\"\\u12g4\"", "\"\t\"",      "[]]",   "tru", "+1", ".5"}) {
     CAPTURE(text);
     CHECK_THAT(refusal(text), Contains("tokenizer: file.json: line 1, column "));
   }

@@ -36,7 +36,9 @@ TEST_CASE("bert normalizer: ascii is lower-cased in place") {
 }
 
 TEST_CASE("bert normalizer: a removed control joins its neighbours and is covered by neither") {
-  const auto result = normalized(kCased, "ab\xC2\x85" "cd");
+  const auto result = normalized(kCased,
+                                 "ab\xC2\x85"
+                                 "cd");
   CHECK(result.text == "abcd");
   CHECK(result.origins == Spans{{0, 1}, {1, 2}, {4, 5}, {5, 6}});
 }
@@ -66,7 +68,10 @@ TEST_CASE("bert normalizer: dotted capital i keeps its dot when accents are kept
 }
 
 TEST_CASE("bert normalizer: without cleaning, controls and NUL stay") {
-  const std::string text("a\0\x01\xC2\x85" "b", 6);
+  const std::string text(
+      "a\0\x01\xC2\x85"
+      "b",
+      6);
   CHECK(normalized(bert(false, false, "false", false), text).text == text);
 }
 
@@ -111,8 +116,9 @@ TEST_CASE("normal forms: a long run is worked on in parts, which changes nothing
     std::string unit;
     std::string wanted;
   };
-  for (const Case& c : {Case{"NFD", "é", "e\u0301"}, Case{"NFC", "e\u0301", "é"}, Case{"NFKD", "ﷺ", normalized(type("NFKD"), "ﷺ").text},
-                        Case{"NFC", "\u1112\u1161\u11AB", "한"}, Case{"NFKC", "ｶﾞ", "ガ"}, Case{"NFC", "\u0344", "\u0308\u0301"}}) {
+  for (const Case& c :
+       {Case{"NFD", "é", "e\u0301"}, Case{"NFC", "e\u0301", "é"}, Case{"NFKD", "ﷺ", normalized(type("NFKD"), "ﷺ").text},
+        Case{"NFC", "\u1112\u1161\u11AB", "한"}, Case{"NFKC", "ｶﾞ", "ガ"}, Case{"NFC", "\u0344", "\u0308\u0301"}}) {
     INFO(c.form << ' ' << c.unit);
     const std::size_t count = 3 * 65536 / c.unit.size();
     std::string text;
@@ -151,15 +157,16 @@ TEST_CASE("normalized text: what was kept and what was put is told apart whereve
   mha::tokenizer::NormalizedText result;
   result.assign(text, 0, static_cast<std::uint32_t>(text.size()));
   result.begin_rewrite();
-  result.copy(3, 9);         // "é cd "
-  result.put("xyz", 9);      // stands for "e"
-  result.copy(9, 17);        // "ef é gh"
+  result.copy(3, 9);     // "é cd "
+  result.put("xyz", 9);  // stands for "e"
+  result.copy(9, 17);    // "ef é gh"
   result.end_rewrite();
   CHECK(result.text() == "é cd xyzef é gh");
-  const Spans wanted{{3, 5}, {3, 5}, {5, 6}, {6, 7}, {7, 8}, {8, 9}, {9, 10}, {9, 10}, {9, 10}, {9, 10}, {10, 11},
-                     {11, 12}, {12, 14}, {12, 14}, {14, 15}, {15, 16}, {16, 17}};
+  const Spans wanted{{3, 5},  {3, 5},   {5, 6},   {6, 7},   {7, 8},   {8, 9},   {9, 10},  {9, 10}, {9, 10},
+                     {9, 10}, {10, 11}, {11, 12}, {12, 14}, {12, 14}, {14, 15}, {15, 16}, {16, 17}};
   for (const std::uint32_t step : {1U, 5U, 7U}) {
-    for (std::uint32_t i = 0, at = 0; i < wanted.size(); ++i, at = (at + step) % static_cast<std::uint32_t>(wanted.size())) {
+    for (std::uint32_t i = 0, at = 0; i < wanted.size();
+         ++i, at = (at + step) % static_cast<std::uint32_t>(wanted.size())) {
       CHECK(result.origin(at, at + 1) == wanted[at]);
     }
   }
@@ -207,7 +214,8 @@ TEST_CASE("nmt: controls go, odd spaces and the metaspace character become a spa
 }
 
 TEST_CASE("normalizer sequence: runs in order") {
-  const std::string json = R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"},{"type":"Lowercase"}]})";
+  const std::string json =
+      R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"},{"type":"Lowercase"}]})";
   const auto result = normalized(json, "ÀB");
   CHECK(result.text == "ab");
   CHECK(result.origins == Spans{{0, 2}, {2, 3}});
@@ -221,7 +229,8 @@ TEST_CASE("normalizer: what blows a text up beyond measure is refused") {
 }
 
 TEST_CASE("normalizer: an unknown type and a missing flag are named") {
-  CHECK_THAT(error_of(ErrorKind::model, [] { normalized(R"({"type":"Bort"})", ""); }), Contains("unknown normalizer \"Bort\""));
+  CHECK_THAT(error_of(ErrorKind::model, [] { normalized(R"({"type":"Bort"})", ""); }),
+             Contains("unknown normalizer \"Bort\""));
   CHECK_THAT(error_of(ErrorKind::model, [] { normalized(R"({"type":"Strip","strip_left":true})", ""); }),
              Contains("\"strip_right\""));
 }

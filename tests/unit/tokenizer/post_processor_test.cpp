@@ -53,7 +53,8 @@ TEST_CASE("post-processor: Bert puts the pair behind its separator with type 1")
 }
 
 TEST_CASE("post-processor: Roberta has type 0 everywhere, also without specials") {
-  const auto of = processor(R"({"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":false})");
+  const auto of = processor(
+      R"({"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":false})");
   CHECK(layout(of, true, true) == "0:0 A:0 2:0 2:0 B:0 2:0");
   CHECK(layout(of, true, false) == "A:0 B:0");
   CHECK(of.trims() == std::vector<bool>{false});
@@ -68,19 +69,25 @@ TEST_CASE("post-processor: a template gives types, and one name may stand for se
 }
 
 TEST_CASE("post-processor: a sequence runs its steps in order") {
-  const auto of = processor(R"({"type":"Sequence","processors":[{"type":"ByteLevel","trim_offsets":false},)" + kTemplate + "]}");
+  const auto of =
+      processor(R"({"type":"Sequence","processors":[{"type":"ByteLevel","trim_offsets":false},)" + kTemplate + "]}");
   CHECK(layout(of, false, true) == "1:0 A:0");
   CHECK(of.trims().empty());
-  const auto trimmed = processor(R"({"type":"Sequence","processors":[{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}]})");
+  const auto trimmed = processor(
+      R"({"type":"Sequence","processors":[{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}]})");
   CHECK(trimmed.trims() == std::vector<bool>{true});
 }
 
 TEST_CASE("post-processor: what a template cannot mean is refused") {
   const auto refusal = [](const std::string& json) { return error_of(ErrorKind::model, [&] { processor(json); }); };
-  CHECK_THAT(refusal(R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}})"),
-             Contains("expected only \"A\""));
-  CHECK_THAT(refusal(R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"X","type_id":0}}],"pair":[],"special_tokens":{}})"),
-             Contains("\"X\""));
+  CHECK_THAT(
+      refusal(
+          R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}})"),
+      Contains("expected only \"A\""));
+  CHECK_THAT(
+      refusal(
+          R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"X","type_id":0}}],"pair":[],"special_tokens":{}})"),
+      Contains("\"X\""));
   CHECK_THAT(refusal(R"({"type":"BertProcessing","sep":["[SEP]",2],"cls":["[CLS]",11]})"), Contains("got 11"));
   CHECK_THAT(refusal(R"({"type":"BertProcessing","sep":["[SEP]"],"cls":["[CLS]",1]})"), Contains("[token, id]"));
   CHECK_THAT(refusal(R"({"type":"AlbertProcessing"})"), Contains("unknown post_processor \"AlbertProcessing\""));

@@ -20,7 +20,8 @@ std::string punctuation(const char* behavior) {
 }  // namespace
 
 TEST_CASE("bert pre-tokenizer: cuts at white space and isolates punctuation") {
-  CHECK(words(type("BertPreTokenizer"), " Hey,\tyou!? ¿é£x$\u3000") == Words{"Hey", ",", "you", "!", "?", "¿", "é£x", "$"});
+  CHECK(words(type("BertPreTokenizer"), " Hey,\tyou!? ¿é£x$\u3000") ==
+        Words{"Hey", ",", "you", "!", "?", "¿", "é£x", "$"});
   CHECK(words(type("BertPreTokenizer"), "").empty());
   CHECK(words(type("BertPreTokenizer"), " \n ").empty());
 }
@@ -74,7 +75,8 @@ TEST_CASE("unicode scripts: Japanese scripts are one, spaces belong to what is b
 
 TEST_CASE("fixed length: counts characters") {
   CHECK(words(R"({"type":"FixedLength","length":3})", "Hé👋 wo") == Words{"Hé👋", " wo"});
-  CHECK_THAT(error_of(ErrorKind::model, [] { words(R"({"type":"FixedLength","length":0})", "a"); }), Contains("integer from 1"));
+  CHECK_THAT(error_of(ErrorKind::model, [] { words(R"({"type":"FixedLength","length":0})", "a"); }),
+             Contains("integer from 1"));
 }
 
 TEST_CASE("char delimiter: one character is dropped") {
@@ -90,5 +92,6 @@ TEST_CASE("pre-tokenizer sequence: each step cuts the words of the one before") 
 }
 
 TEST_CASE("pre-tokenizer: an unknown type is named") {
-  CHECK_THAT(error_of(ErrorKind::model, [] { words(type("Blankspace"), ""); }), Contains("unknown pre_tokenizer \"Blankspace\""));
+  CHECK_THAT(error_of(ErrorKind::model, [] { words(type("Blankspace"), ""); }),
+             Contains("unknown pre_tokenizer \"Blankspace\""));
 }

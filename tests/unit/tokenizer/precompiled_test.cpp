@@ -29,7 +29,7 @@ TEST_CASE("texts are cut into extended grapheme clusters of Unicode 16") {
   CHECK(clusters("🇫🇷🇩🇪🇫") == List{"🇫🇷", "🇩🇪", "🇫"});
   CHECK(clusters("👩\u200D👩\u200D👧a\u200D👩") == List{"👩\u200D👩\u200D👧", "a\u200D", "👩"});
   CHECK(clusters("👍🏽\u0301\u200D👍") == List{"👍🏽\u0301\u200D👍"});
-  CHECK(clusters("\u0600a\u0903") == List{"\u0600a\u0903"});                          // GB9b, GB9a
+  CHECK(clusters("\u0600a\u0903") == List{"\u0600a\u0903"});                                            // GB9b, GB9a
   CHECK(clusters("\u0915\u094D\u0937\u0915\u0937") == List{"\u0915\u094D\u0937", "\u0915", "\u0937"});  // GB9c
   CHECK(clusters("\u0915\u094D\u200D\u0937") == List{"\u0915\u094D\u200D\u0937"});
   CHECK(clusters("\u0301\u0301") == List{"\u0301\u0301"});
@@ -100,19 +100,22 @@ TEST_CASE("Precompiled takes the shortest entry for a whole cluster and goes by 
   const auto document = JsonDocument::parse(bytes, "t5-small");
   const auto map = Normalizer::from_json(document.root().at("normalizer"));
   CHECK(normalized(*map, "plain text") == "plain text");
-  CHECK(normalized(*map, "\uFB01\u0301x") == "fix");                 // the accent is swallowed
+  CHECK(normalized(*map, "\uFB01\u0301x") == "fix");  // the accent is swallowed
   CHECK(normalized(*map, "\u00A0\u0301") == " ");
   CHECK(normalized(*map, "e\u0302\u0301") == "ê");
-  CHECK(normalized(*map, "か\u3099") == "か\u3099");                  // six bytes: not composed
+  CHECK(normalized(*map, "か\u3099") == "か\u3099");  // six bytes: not composed
   CHECK(normalized(*map, "a\r\nb") == "a b");
   CHECK(normalized(*map, "a\u200Bb▁c") == "a b c");
   std::vector<Span> spans;
-  CHECK(normalized(*map, "½\x01g", &spans) == "1⁄2g");               // "1⁄2" stands for ½, but its end for what was removed
+  CHECK(normalized(*map, "½\x01g", &spans) == "1⁄2g");  // "1⁄2" stands for ½, but its end for what was removed
   CHECK(spans.front() == Span{0, 2});
   CHECK(spans[4] == Span{2, 3});
   CHECK(spans.back() == Span{3, 4});
   spans.clear();
-  CHECK(normalized(*map, "\x01" "abc", &spans) == "abc");            // removed at the start: all spans lag behind
+  CHECK(normalized(*map,
+                   "\x01"
+                   "abc",
+                   &spans) == "abc");  // removed at the start: all spans lag behind
   CHECK(spans.back() == Span{2, 3});
 }
 

@@ -32,8 +32,8 @@ std::string piece(std::string_view text, float score, unsigned type = 1) {
 
 const std::string kUnk = piece("<unk>", 0, 2);
 const std::string kModel = kUnk + piece("<s>", 0, 3) + piece("</s>", 0, 3) + piece("▁", -2) + piece("a", -1) +
-                           piece("▁a", -1.5F) + piece("b", -3) + piece("ab", -1.25F) + bytes(2, number(3, 1) + number(40, 0)) +
-                           bytes(3, number(3, 1));
+                           piece("▁a", -1.5F) + piece("b", -3) + piece("ab", -1.25F) +
+                           bytes(2, number(3, 1) + number(40, 0)) + bytes(3, number(3, 1));
 
 TEST_CASE("a SentencePiece model is read field by field") {
   const auto model = read_sentencepiece(kModel + bytes(4, "ignored") + number(99, 7), "m");
@@ -101,7 +101,8 @@ std::shared_ptr<const Tokenizer> folder(const std::string& model, const std::str
 using Ids = std::vector<std::int32_t>;
 
 TEST_CASE("the tokenizer class decides over the ids of a SentencePiece model") {
-  CHECK(ids(*folder(kModel, ""), " ab  <s>a") == Ids{3, 7, 3, 0, 4});  // as SentencePiece itself: no control piece in text
+  CHECK(ids(*folder(kModel, ""), " ab  <s>a") ==
+        Ids{3, 7, 3, 0, 4});  // as SentencePiece itself: no control piece in text
   CHECK(ids(*folder(kModel, R"({"tokenizer_class":"XLMRobertaTokenizer"})"), "a ab<mask>") == Ids{0, 6, 4, 8, 9, 2});
   CHECK(ids(*folder(kModel, R"({"tokenizer_class":"CamembertTokenizerFast"})"), "ab") == Ids{5, 7, 11, 6});
   CHECK(ids(*folder(kModel, R"({"tokenizer_class":"T5Tokenizer","extra_ids":2})"), "a<extra_id_0>") == Ids{5, 9, 2});
@@ -119,8 +120,9 @@ TEST_CASE("a class whose special tokens are not in the vocabulary appends them, 
 }
 
 TEST_CASE("a BPE model of SentencePiece merges by score, and user-defined pieces stay whole") {
-  const std::string model = kUnk + piece("▁", -1) + piece("a", -2) + piece("b", -3) + piece("▁a", -0.5F) + piece("ab", -0.25F) +
-                            piece("(ab)", 0, 4) + piece("(", -4) + piece(")", -5) + bytes(2, number(3, 2) + number(40, 0));
+  const std::string model = kUnk + piece("▁", -1) + piece("a", -2) + piece("b", -3) + piece("▁a", -0.5F) +
+                            piece("ab", -0.25F) + piece("(ab)", 0, 4) + piece("(", -4) + piece(")", -5) +
+                            bytes(2, number(3, 2) + number(40, 0));
   CHECK(ids(*folder(model, ""), "ab") == Ids{1, 5});
   CHECK(ids(*folder(model, ""), "a(ab)b") == Ids{4, 6, 3});
   CHECK(ids(*folder(model, ""), "xyb") == Ids{1, 0, 3});

@@ -10,7 +10,8 @@ namespace {
 constexpr const char* kVocab =
     R"({"<s>":0,"<pad>":1,"</s>":2,"<unk>":3,"a":4,"b":5,"Ġ":6,"ab":7,"Ġab":8,"<mask>":9,"[CLS]":10,"[SEP]":11})";
 
-std::shared_ptr<const Tokenizer> folder(const std::string& vocab, const std::string& merges, const std::string& config) {
+std::shared_ptr<const Tokenizer> folder(const std::string& vocab, const std::string& merges,
+                                        const std::string& config) {
   const test::TemporaryFolder files;
   files.write("vocab.json", vocab);
   files.write("merges.txt", merges);
@@ -44,7 +45,8 @@ TEST_CASE("malformed merges name file and line") {
   CHECK_THAT(message("a c\n"), Catch::Contains("\"c\""));
   CHECK_THAT(message("b a\n"), Catch::Contains("\"ba\""));
   CHECK_THAT(message("a \xFF\n"), Catch::Contains("UTF-8"));
-  CHECK_THAT(test::error_of(ErrorKind::model, [] { folder(kVocab, "", R"({"model_type":"nope"})"); }), Catch::Contains("nope"));
+  CHECK_THAT(test::error_of(ErrorKind::model, [] { folder(kVocab, "", R"({"model_type":"nope"})"); }),
+             Catch::Contains("nope"));
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ TEST_CASE("word piece: pieces of every length are found, also very long ones") {
     vocab += ",\"" + piece + "\":" + std::to_string(length) + ",\"##" + piece + "\":" + std::to_string(100 + length);
   }
   const auto of = model(R"({"type":"WordPiece","unk_token":"u","continuing_subword_prefix":"##",)"
-                        R"("max_input_chars_per_word":1000,"vocab":{)" + vocab + "}}");
+                        R"("max_input_chars_per_word":1000,"vocab":{)" +
+                        vocab + "}}");
   for (std::size_t length = 1; length < 70; ++length) {
     const std::string text = std::to_string(length);
     CHECK(pieces(*of, piece.substr(0, length)) == text + ":0-" + text);
@@ -103,7 +104,8 @@ TEST_CASE("models: untagged files are told by their keys") {
 
 TEST_CASE("models: an id out of range, twice, or a key that is missing is an error") {
   const auto refusal = [](const std::string& json) { return error_of(ErrorKind::model, [&] { model(json); }); };
-  CHECK_THAT(refusal(R"({"type":"WordLevel","unk_token":"u","vocab":{"u":-1}})"), Contains("model") || Contains("vocab.u"));
+  CHECK_THAT(refusal(R"({"type":"WordLevel","unk_token":"u","vocab":{"u":-1}})"),
+             Contains("model") || Contains("vocab.u"));
   CHECK_THAT(refusal(R"({"type":"WordLevel","unk_token":"u","vocab":{"u":4000000000}})"), Contains("vocab.u"));
   CHECK_THAT(refusal(R"({"type":"WordLevel","unk_token":"u","vocab":{"u":200000000}})"), Contains("vocab.u"));
   CHECK_THAT(refusal(R"({"type":"WordLevel","unk_token":"u","vocab":{"u":0,"v":0}})"), Contains("twice"));
