@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_graphemes.py TABLES.RS > src/tokenizer/unicode/grapheme_table.cpp
+"""make_graphemes.py TABLES.RS > src/unicode/grapheme_table.cpp
 
 Ranges of Grapheme_Cluster_Break, Extended_Pictographic and Indic_Conjunct_Break of Unicode 16.0, as the crate that the
 reference uses has them (unicode-segmentation 1.12.0, src/tables.rs, itself made from the Unicode character database).
@@ -38,7 +38,7 @@ for c in sorted(kinds):
     else:
         rows.append([c, c, kinds[c]])
 
-print('#include "tokenizer/unicode/grapheme.hpp"\n\n// Made by scripts/unicode/make_graphemes.py.')
+print('#include "unicode/grapheme.hpp"\n\n// Made by scripts/unicode/make_graphemes.py.')
 print("namespace mha::tokenizer::unicode {\n\nconst GraphemeRange kGraphemeRanges[] = {")
 for first, last, kind in rows:
     print(f"    {{0x{first:X}, 0x{last:X}, {kind}}},")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_tables.py TABLES > src/tokenizer/unicode/tables.cpp
+"""make_tables.py TABLES > src/unicode/tables.cpp
 
 Turns the reference's per-code-point behaviour (../shared/tokenizers/tables, and the files beside this script) into the
 two-stage tables of the tokenizer. Each property stays at the Unicode version that the reference has it at (README.md of
@@ -154,7 +154,7 @@ for line in lines(HERE / "unicode_scripts.txt"):
     scripts[first : last + 1] = [int(value)] * (last + 1 - first)
 
 print("// Made by scripts/unicode/make_tables.py; do not edit.\n")
-print('#include "tokenizer/unicode/unicode.hpp"\n')
+print('#include "unicode/properties.hpp"\n')
 print("namespace mha::tokenizer::unicode {\n")
 print("// clang-format off")
 emit_two_stage("kKind", [number[value] for value in flags])

@@ -1,10 +1,10 @@
-#include "mha/analysis/comparison.hpp"
+#include "analysis/comparison.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "mha/analysis/head_statistics.hpp"
-#include "mha/ops/vector.hpp"
+#include "ops/vector.hpp"
 
 namespace mha {
 namespace {

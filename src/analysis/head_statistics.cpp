@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "mha/core/error.hpp"
-#include "mha/ops/vector.hpp"
+#include "ops/vector.hpp"
 
 namespace mha {
 

@@ -1,12 +1,12 @@
-#include "mha/analysis/treebank.hpp"
+#include "analysis/treebank.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string_view>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 
 namespace mha {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "mha/core/error.hpp"
-#include "mha/pipeline/pipeline.hpp"
+#include "pipeline/pipeline.hpp"
 
 namespace mha::cli {
 

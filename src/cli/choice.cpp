@@ -2,8 +2,8 @@
 
 #include <charconv>
 
+#include "core/nearest.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/nearest.hpp"
 
 namespace mha::cli {
 

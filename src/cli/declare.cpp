@@ -6,8 +6,8 @@
 #include <string>
 
 #include "cli/choice.hpp"
+#include "core/numbers.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/numbers.hpp"
 
 namespace mha::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cli/options.hpp"
-#include "mha/output/records.hpp"
+#include "output/records.hpp"
 
 namespace mha::cli {
 

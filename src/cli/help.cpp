@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "cli/declare.hpp"
-#include "mha/output/terminal_text.hpp"
+#include "output/terminal_text.hpp"
 
 namespace mha::cli {
 namespace {

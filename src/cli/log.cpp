@@ -8,8 +8,8 @@
 
 #include <string>
 
-#include "mha/output/terminal_text.hpp"
 #include "output/json_values.hpp"
+#include "output/terminal_text.hpp"
 
 namespace mha::cli {
 namespace {

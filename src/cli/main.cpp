@@ -5,9 +5,9 @@
 #include "cli/command.hpp"
 #include "cli/log.hpp"
 #include "cli/options.hpp"
+#include "io/output_stream.hpp"
 #include "io/process.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/output_stream.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "cli/log.hpp"
-#include "mha/core/thread_count.hpp"
+#include "core/thread_count.hpp"
 
 namespace mha::cli {
 namespace {

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "mha/analysis/questions.hpp"
-#include "mha/io/text_reader.hpp"
+#include "analysis/questions.hpp"
+#include "io/text_reader.hpp"
 #include "mha/model/model.hpp"
-#include "mha/model/quantize.hpp"
-#include "mha/output/records.hpp"
-#include "mha/pipeline/tasks.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
+#include "model/quantize.hpp"
+#include "output/records.hpp"
+#include "pipeline/tasks.hpp"
 
 namespace mha::cli {
 

@@ -14,9 +14,9 @@
 #include "cli/help.hpp"
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
+#include "core/nearest.hpp"
+#include "io/output_stream.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/nearest.hpp"
-#include "mha/io/output_stream.hpp"
 
 namespace mha::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "cli/options.hpp"
 #include "mha/model/model.hpp"
-#include "mha/output/records.hpp"
-#include "mha/pipeline/model_worker.hpp"
+#include "output/records.hpp"
+#include "pipeline/model_worker.hpp"
 
 namespace mha::cli {
 

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <string_view>
 
+#include "core/numbers.hpp"
+#include "io/text_reader.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/numbers.hpp"
-#include "mha/io/text_reader.hpp"
 
 namespace mha::cli {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "cli/record_run.hpp"
 #include "io/json.hpp"
+#include "io/mapped_file.hpp"
+#include "io/text_reader.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/mapped_file.hpp"
-#include "mha/io/text_reader.hpp"
 
 namespace mha::cli {
 namespace {

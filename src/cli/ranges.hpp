@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cli/options.hpp"
-#include "mha/model/quantize.hpp"
-#include "mha/pipeline/model_worker.hpp"
+#include "model/quantize.hpp"
+#include "pipeline/model_worker.hpp"
 
 namespace mha::cli {
 

@@ -9,9 +9,9 @@
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
 #include "cli/source.hpp"
-#include "mha/io/output_stream.hpp"
-#include "mha/output/records.hpp"
-#include "mha/pipeline/pipeline.hpp"
+#include "io/output_stream.hpp"
+#include "output/records.hpp"
+#include "pipeline/pipeline.hpp"
 
 namespace mha::cli {
 

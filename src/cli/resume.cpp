@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "cli/log.hpp"
+#include "io/mapped_file.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/mapped_file.hpp"
 
 namespace mha::cli {
 namespace {

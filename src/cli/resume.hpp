@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "cli/options.hpp"
-#include "mha/io/output_stream.hpp"
+#include "io/output_stream.hpp"
 
 namespace mha::cli {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "cli/options.hpp"
-#include "mha/io/text_reader.hpp"
-#include "mha/pipeline/pipeline.hpp"
+#include "io/text_reader.hpp"
+#include "pipeline/pipeline.hpp"
 
 namespace mha::cli {
 

@@ -6,8 +6,8 @@
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
 #include "cli/record_run.hpp"
-#include "mha/model/head_labels.hpp"
-#include "mha/pipeline/tasks.hpp"
+#include "model/head_labels.hpp"
+#include "pipeline/tasks.hpp"
 
 namespace mha::cli {
 

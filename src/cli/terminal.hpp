@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "cli/options.hpp"
-#include "mha/output/heatmap.hpp"
+#include "output/heatmap.hpp"
 
 namespace mha::cli {
 

@@ -2,8 +2,8 @@
 
 #include "cli/help.hpp"
 #include "mha/ops/backend.hpp"
-#include "mha/ops/machine.hpp"
 #include "ops/cpu.hpp"
+#include "ops/machine.hpp"
 
 namespace mha::cli {
 

@@ -1,9 +1,9 @@
-#include "mha/core/json_text.hpp"
+#include "core/json_text.hpp"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "mha/core/numbers.hpp"
+#include "core/numbers.hpp"
 
 namespace mha {
 namespace {

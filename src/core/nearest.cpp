@@ -1,4 +1,4 @@
-#include "mha/core/nearest.hpp"
+#include "core/nearest.hpp"
 
 #include <algorithm>
 #include <numeric>

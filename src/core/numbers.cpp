@@ -1,4 +1,4 @@
-#include "mha/core/numbers.hpp"
+#include "core/numbers.hpp"
 
 #include <bit>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "mha/core/thread_count.hpp"
+#include "core/thread_count.hpp"
 
 #include <sched.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "mha/core/numbers.hpp"
+#include "core/numbers.hpp"
 
 namespace mha {
 namespace {

@@ -1,4 +1,4 @@
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 
 #include <bit>
 #include <cstdint>

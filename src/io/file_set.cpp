@@ -1,4 +1,4 @@
-#include "mha/io/file_set.hpp"
+#include "io/file_set.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "io/mapped_file.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/mapped_file.hpp"
 
 namespace mha {
 

@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace mha {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
+#include "core/utf8.hpp"
 #include "io/json.hpp"
 #include "io/json_position.hpp"
-#include "mha/core/json_text.hpp"
-#include "mha/core/utf8.hpp"
 
 namespace mha {
 namespace {

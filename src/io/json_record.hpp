@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "mha/io/text_reader.hpp"
+#include "io/text_reader.hpp"
 
 namespace mha {
 

@@ -1,4 +1,4 @@
-#include "mha/io/json_weights.hpp"
+#include "io/json_weights.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "core/json_text.hpp"
+#include "core/numbers.hpp"
+#include "core/utf8.hpp"
 #include "io/json.hpp"
 #include "io/json_position.hpp"
-#include "mha/core/json_text.hpp"
-#include "mha/core/numbers.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/io/mapped_file.hpp"
-#include "mha/io/output_stream.hpp"
+#include "io/mapped_file.hpp"
+#include "io/output_stream.hpp"
 
 namespace mha {
 

@@ -1,4 +1,4 @@
-#include "mha/io/mapped_file.hpp"
+#include "io/mapped_file.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/utf8.hpp"
 #include "io/file_descriptor.hpp"
-#include "mha/core/utf8.hpp"
 
 namespace mha {
 namespace {

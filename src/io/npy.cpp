@@ -1,4 +1,4 @@
-#include "mha/io/npy.hpp"
+#include "io/npy.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 
 #include "io/file_descriptor.hpp"
 #include "io/npy_header.hpp"
+#include "io/output_stream.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/output_stream.hpp"
 
 namespace mha {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "mha/io/npy.hpp"
+#include "io/npy.hpp"
 
 namespace mha {
 

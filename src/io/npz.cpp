@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/utf8.hpp"
+#include "io/npy.hpp"
 #include "io/npy_header.hpp"
+#include "io/output_stream.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/io/npy.hpp"
-#include "mha/io/output_stream.hpp"
 
 namespace mha {
 namespace {

@@ -1,4 +1,4 @@
-#include "mha/io/output_stream.hpp"
+#include "io/output_stream.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "io/file_descriptor.hpp"
+#include "io/mapped_file.hpp"
 #include "io/process.hpp"
-#include "mha/io/mapped_file.hpp"
 
 namespace mha {
 namespace {

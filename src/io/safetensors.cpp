@@ -1,4 +1,4 @@
-#include "mha/io/safetensors.hpp"
+#include "io/safetensors.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -9,8 +9,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include "core/utf8.hpp"
 #include "io/json.hpp"
-#include "mha/core/utf8.hpp"
 
 namespace mha {
 namespace {

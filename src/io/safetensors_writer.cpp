@@ -1,12 +1,12 @@
-#include "mha/io/safetensors_writer.hpp"
+#include "io/safetensors_writer.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "core/utf8.hpp"
+#include "io/output_stream.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/io/output_stream.hpp"
 
 namespace mha {
 namespace {

@@ -1,4 +1,4 @@
-#include "mha/io/text_reader.hpp"
+#include "io/text_reader.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,11 +12,11 @@
 #include <string_view>
 #include <utility>
 
+#include "core/utf8.hpp"
 #include "io/file_descriptor.hpp"
 #include "io/json_record.hpp"
+#include "io/mapped_file.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/io/mapped_file.hpp"
 
 namespace mha {
 namespace {

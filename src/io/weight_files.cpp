@@ -1,13 +1,13 @@
-#include "mha/io/weight_files.hpp"
+#include "io/weight_files.hpp"
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "core/utf8.hpp"
 #include "io/json.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/io/mapped_file.hpp"
+#include "io/mapped_file.hpp"
 
 namespace mha {
 namespace {

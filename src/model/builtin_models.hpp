@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mha/io/file_set.hpp"
+#include "io/file_set.hpp"
 
 namespace mha {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/numbers.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/numbers.hpp"
 
 namespace mha {
 namespace {

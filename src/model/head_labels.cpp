@@ -1,4 +1,4 @@
-#include "mha/model/head_labels.hpp"
+#include "model/head_labels.hpp"
 
 #include <charconv>
 #include <nlohmann/json.hpp>

@@ -3,15 +3,15 @@
 #include <nlohmann/json.hpp>
 
 #include "io/json.hpp"
+#include "io/json_weights.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/json_weights.hpp"
-#include "mha/model/model_tools.hpp"
-#include "mha/ops/vector.hpp"
 #include "model/json_fields.hpp"
 #include "model/json_sentence.hpp"
+#include "model/model_tools.hpp"
 #include "model/model_writer.hpp"
 #include "model/opened_model.hpp"
 #include "model/weight_sources.hpp"
+#include "ops/vector.hpp"
 #include "tokenizer/files.hpp"
 
 namespace mha {

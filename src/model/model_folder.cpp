@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "io/json.hpp"
+#include "io/json_weights.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/json_weights.hpp"
 #include "mha/model/model.hpp"
 #include "model/builtin_models.hpp"
 #include "model/json_fields.hpp"

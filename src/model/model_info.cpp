@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "mha/core/error.hpp"
-#include "mha/model/model_tools.hpp"
+#include "model/model_tools.hpp"
 #include "model/opened_model.hpp"
 #include "model/weight_count.hpp"
 

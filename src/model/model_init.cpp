@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "io/json.hpp"
+#include "io/mapped_file.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/mapped_file.hpp"
-#include "mha/model/model_tools.hpp"
 #include "model/families/family.hpp"
+#include "model/model_tools.hpp"
 #include "model/model_writer.hpp"
 
 namespace mha {

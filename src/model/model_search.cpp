@@ -4,9 +4,9 @@
 #include <set>
 #include <system_error>
 
+#include "core/nearest.hpp"
+#include "io/mapped_file.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/nearest.hpp"
-#include "mha/io/mapped_file.hpp"
 #include "mha/model/model.hpp"
 #include "model/builtin_models.hpp"
 

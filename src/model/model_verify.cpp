@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "io/json.hpp"
+#include "io/mapped_file.hpp"
+#include "io/safetensors.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/mapped_file.hpp"
-#include "mha/io/safetensors.hpp"
-#include "mha/model/model_tools.hpp"
-#include "mha/ops/convert.hpp"
+#include "model/model_tools.hpp"
 #include "model/opened_model.hpp"
+#include "ops/convert.hpp"
 
 namespace mha {
 

@@ -13,13 +13,13 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "core/numbers.hpp"
+#include "io/json_weights.hpp"
+#include "io/mapped_file.hpp"
+#include "io/output_stream.hpp"
+#include "io/safetensors_writer.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/numbers.hpp"
-#include "mha/io/json_weights.hpp"
-#include "mha/io/mapped_file.hpp"
-#include "mha/io/output_stream.hpp"
-#include "mha/io/safetensors_writer.hpp"
-#include "mha/ops/convert.hpp"
+#include "ops/convert.hpp"
 
 namespace mha {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "mha/io/file_set.hpp"
+#include "io/file_set.hpp"
 #include "mha/model/model.hpp"
 #include "model/families/family.hpp"
 #include "model/sentence_modules.hpp"

@@ -4,7 +4,7 @@
 
 #include "mha/core/error.hpp"
 #include "mha/model/model.hpp"
-#include "mha/ops/vector.hpp"
+#include "ops/vector.hpp"
 
 namespace mha {
 

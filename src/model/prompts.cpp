@@ -1,7 +1,7 @@
 #include <vector>
 
+#include "core/nearest.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/nearest.hpp"
 #include "mha/model/model.hpp"
 
 namespace mha {

@@ -1,4 +1,4 @@
-#include "mha/model/quantize.hpp"
+#include "model/quantize.hpp"
 
 #include <algorithm>
 #include <cmath>

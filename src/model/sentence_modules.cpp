@@ -7,8 +7,8 @@
 
 #include "io/json.hpp"
 #include "mha/core/error.hpp"
-#include "mha/ops/convert.hpp"
 #include "model/json_fields.hpp"
+#include "ops/convert.hpp"
 
 namespace mha {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mha/io/file_set.hpp"
+#include "io/file_set.hpp"
 #include "mha/model/model.hpp"
 #include "mha/ops/backend.hpp"
 #include "model/weight_source.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "mha/encoder/weights.hpp"
 #include "mha/model/model.hpp"
-#include "mha/model/weights.hpp"
 
 namespace mha {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "mha/io/mapped_file.hpp"
-#include "mha/io/weight_files.hpp"
+#include "io/mapped_file.hpp"
+#include "io/weight_files.hpp"
 
 namespace mha {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "mha/io/file_set.hpp"
-#include "mha/io/json_weights.hpp"
+#include "io/file_set.hpp"
+#include "io/json_weights.hpp"
 #include "model/weight_source.hpp"
 
 namespace mha {

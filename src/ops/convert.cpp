@@ -1,11 +1,11 @@
-#include "mha/ops/convert.hpp"
+#include "ops/convert.hpp"
 
 #include <bit>
 #include <cmath>
 #include <cstring>
 
+#include "core/numbers.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/numbers.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convert.cpp"

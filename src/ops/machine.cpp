@@ -1,4 +1,4 @@
-#include "mha/ops/machine.hpp"
+#include "ops/machine.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "mha/core/tensor.hpp"
-#include "ops/backend/native/engine.hpp"
 #include "ops/cpu.hpp"
+#include "ops/native/engine.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/machine.cpp"

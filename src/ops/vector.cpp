@@ -1,4 +1,4 @@
-#include "mha/ops/vector.hpp"
+#include "ops/vector.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,11 +4,11 @@
 #include <iterator>
 #include <utility>
 
-#include "mha/core/json_text.hpp"
-#include "mha/core/numbers.hpp"
-#include "mha/output/terminal_text.hpp"
+#include "core/json_text.hpp"
+#include "core/numbers.hpp"
 #include "output/explanation_steps.hpp"
 #include "output/json_values.hpp"
+#include "output/terminal_text.hpp"
 #include "output/text_table.hpp"
 
 namespace mha {

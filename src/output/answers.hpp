@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/questions.hpp"
 #include "mha/analysis/attention_maps.hpp"
 #include "mha/analysis/head_statistics.hpp"
-#include "mha/analysis/questions.hpp"
-#include "mha/output/results.hpp"
 #include "output/delimited.hpp"
+#include "output/results.hpp"
 
 namespace mha {
 

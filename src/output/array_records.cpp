@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "io/npy.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/npy.hpp"
-#include "mha/output/records.hpp"
+#include "output/records.hpp"
 
 namespace mha {
 namespace {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "mha/core/utf8.hpp"
-#include "mha/output/records.hpp"
+#include "core/utf8.hpp"
 #include "output/answers.hpp"
 #include "output/delimited.hpp"
 #include "output/json_values.hpp"
 #include "output/record_maps.hpp"
+#include "output/records.hpp"
 
 namespace mha {
 namespace {

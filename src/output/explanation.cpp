@@ -1,4 +1,4 @@
-#include "mha/output/explanation.hpp"
+#include "output/explanation.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "mha/core/numbers.hpp"
-#include "mha/output/explanation.hpp"
-#include "mha/output/html.hpp"
+#include "core/numbers.hpp"
 #include "output/color_scale.hpp"
+#include "output/explanation.hpp"
 #include "output/explanation_steps.hpp"
+#include "output/html.hpp"
 #include "output/page.hpp"
 #include "output/picture.hpp"
 

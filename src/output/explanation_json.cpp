@@ -1,8 +1,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "mha/core/numbers.hpp"
-#include "mha/output/explanation.hpp"
+#include "core/numbers.hpp"
+#include "output/explanation.hpp"
 
 namespace mha {
 namespace {

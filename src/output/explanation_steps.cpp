@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "mha/core/numbers.hpp"
-#include "mha/output/terminal_text.hpp"
+#include "core/numbers.hpp"
+#include "output/terminal_text.hpp"
 
 namespace mha {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "mha/output/explanation.hpp"
+#include "output/explanation.hpp"
 
 namespace mha {
 

@@ -2,9 +2,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "mha/output/explanation.hpp"
-#include "mha/output/terminal_text.hpp"
+#include "output/explanation.hpp"
 #include "output/explanation_steps.hpp"
+#include "output/terminal_text.hpp"
 
 namespace mha {
 namespace {

@@ -1,4 +1,4 @@
-#include "mha/output/heatmap.hpp"
+#include "output/heatmap.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mha/output/terminal_text.hpp"
 #include "output/color_scale.hpp"
+#include "output/terminal_text.hpp"
 
 namespace mha {
 namespace {

@@ -1,4 +1,4 @@
-#include "mha/output/html.hpp"
+#include "output/html.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "output/page.hpp"
 #include "output/picture.hpp"
 

@@ -2,11 +2,11 @@
 #include <string>
 #include <utility>
 
-#include "mha/core/json_text.hpp"
-#include "mha/output/records.hpp"
+#include "core/json_text.hpp"
 #include "output/answers.hpp"
 #include "output/json_values.hpp"
 #include "output/record_maps.hpp"
+#include "output/records.hpp"
 
 namespace mha {
 namespace {

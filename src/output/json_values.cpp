@@ -3,9 +3,9 @@
 #include <charconv>
 #include <iterator>
 
-#include "mha/core/json_text.hpp"
-#include "mha/core/numbers.hpp"
-#include "mha/core/utf8.hpp"
+#include "core/json_text.hpp"
+#include "core/numbers.hpp"
+#include "core/utf8.hpp"
 
 namespace mha {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "mha/output/terminal_text.hpp"
+#include "output/terminal_text.hpp"
 
 namespace mha {
 namespace {

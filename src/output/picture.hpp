@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "mha/analysis/attention_maps.hpp"
-#include "mha/output/html.hpp"
 #include "output/color_scale.hpp"
+#include "output/html.hpp"
 
 namespace mha {
 

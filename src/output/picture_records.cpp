@@ -1,10 +1,10 @@
 #include <utility>
 
 #include "mha/core/error.hpp"
-#include "mha/output/html.hpp"
-#include "mha/output/picture_files.hpp"
-#include "mha/output/records.hpp"
+#include "output/html.hpp"
+#include "output/picture_files.hpp"
 #include "output/record_maps.hpp"
+#include "output/records.hpp"
 
 namespace mha {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "mha/core/error.hpp"
-#include "mha/output/picture_files.hpp"
 #include "output/picture.hpp"
+#include "output/picture_files.hpp"
 
 namespace mha {
 namespace {

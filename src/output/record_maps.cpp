@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace mha {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "mha/analysis/attention_maps.hpp"
-#include "mha/output/records.hpp"
+#include "output/records.hpp"
 
 namespace mha {
 

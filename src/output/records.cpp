@@ -1,9 +1,9 @@
-#include "mha/output/records.hpp"
+#include "output/records.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace mha {
 namespace {

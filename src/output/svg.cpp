@@ -1,9 +1,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "mha/core/numbers.hpp"
-#include "mha/output/picture_files.hpp"
+#include "core/numbers.hpp"
 #include "output/picture.hpp"
+#include "output/picture_files.hpp"
 
 namespace mha {
 namespace {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/output/records.hpp"
-#include "mha/output/terminal_text.hpp"
 #include "output/answers.hpp"
 #include "output/record_maps.hpp"
+#include "output/records.hpp"
+#include "output/terminal_text.hpp"
 #include "output/text_table.hpp"
 
 namespace mha {

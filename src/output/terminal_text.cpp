@@ -1,11 +1,11 @@
-#include "mha/output/terminal_text.hpp"
+#include "output/terminal_text.hpp"
 
 #include <utf8proc.h>
 
 #include <algorithm>
 #include <cstdio>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace mha {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/output/terminal_text.hpp"
+#include "output/terminal_text.hpp"
 
 namespace mha {
 namespace {

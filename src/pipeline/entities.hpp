@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mha/pipeline/tasks.hpp"
+#include "pipeline/tasks.hpp"
 
 namespace mha {
 

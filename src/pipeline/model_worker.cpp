@@ -1,4 +1,4 @@
-#include "mha/pipeline/model_worker.hpp"
+#include "pipeline/model_worker.hpp"
 
 #include <optional>
 #include <vector>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "mha/model/encoder.hpp"
+#include "mha/encoder/encoder.hpp"
 #include "mha/tokenizer/encoding.hpp"
 
 namespace mha {

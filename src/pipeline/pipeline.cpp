@@ -1,4 +1,4 @@
-#include "mha/pipeline/pipeline.hpp"
+#include "pipeline/pipeline.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mha/core/error.hpp"
-#include "mha/pipeline/thread_pool.hpp"
+#include "pipeline/thread_pool.hpp"
 
 namespace mha {
 namespace {

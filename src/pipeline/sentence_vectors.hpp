@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "mha/model/encoder.hpp"
-#include "mha/pipeline/model_worker.hpp"
+#include "mha/encoder/encoder.hpp"
+#include "pipeline/model_worker.hpp"
 
 namespace mha {
 

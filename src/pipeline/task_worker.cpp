@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "mha/core/error.hpp"
-#include "mha/pipeline/tasks.hpp"
 #include "pipeline/packed_inputs.hpp"
+#include "pipeline/tasks.hpp"
 
 namespace mha {
 namespace {

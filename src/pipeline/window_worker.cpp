@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/ops/vector.hpp"
-#include "mha/pipeline/windows.hpp"
+#include "ops/vector.hpp"
 #include "pipeline/packed_inputs.hpp"
 #include "pipeline/sentence_breaks.hpp"
 #include "pipeline/sentence_vectors.hpp"
 #include "pipeline/window_plan.hpp"
+#include "pipeline/windows.hpp"
 
 namespace mha {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "tokenizer/normalizer/normalizer.hpp"
-#include "tokenizer/unicode/unicode.hpp"
+#include "unicode/properties.hpp"
 
 namespace mha::tokenizer {
 namespace {

@@ -1,6 +1,6 @@
 #include "tokenizer/byte_level.hpp"
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace mha::tokenizer {
 

@@ -1,7 +1,7 @@
 #include "tokenizer/files.hpp"
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/model/models.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "mha/io/file_set.hpp"
+#include "io/file_set.hpp"
 #include "tokenizer/added_tokens.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/pipeline.hpp"

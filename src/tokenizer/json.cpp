@@ -9,8 +9,8 @@
 #include <limits>
 #include <string>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 
 namespace mha::tokenizer {
 namespace {

@@ -9,8 +9,8 @@
 #include <emmintrin.h>
 #endif
 
-#include "mha/core/utf8.hpp"
-#include "tokenizer/unicode/unicode.hpp"
+#include "core/utf8.hpp"
+#include "unicode/properties.hpp"
 
 namespace mha::tokenizer {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/normalizer/lowercase.hpp"
 #include "tokenizer/release.hpp"
-#include "tokenizer/unicode/unicode.hpp"
+#include "unicode/properties.hpp"
 
 namespace mha {
 namespace tokenizer {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <mutex>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/known_patterns.hpp"
 #include "tokenizer/pattern.hpp"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 
 namespace mha::tokenizer {
 namespace {

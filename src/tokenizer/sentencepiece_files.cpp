@@ -2,8 +2,8 @@
 #include <array>
 #include <tuple>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 #include "tokenizer/files.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/model/models.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 #include "tokenizer/files.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/model/models.hpp"

@@ -1,14 +1,14 @@
 // Any bytes as a safetensors file: refused with a message, or read to the last byte of every tensor.
-#include "mha/io/safetensors.hpp"
+#include "io/safetensors.hpp"
 
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
 
+#include "core/utf8.hpp"
 #include "fuzz/memory_file.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/ops/convert.hpp"
+#include "ops/convert.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const mha::test::MemoryFile bytes(data, size);

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core/utf8.hpp"
 #include "fuzz/memory_file.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/io/text_reader.hpp"
+#include "io/text_reader.hpp"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
 
 namespace {

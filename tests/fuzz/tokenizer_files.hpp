@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/file_set.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/file_set.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
 
 namespace mha::test {

@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "io/safetensors.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/safetensors.hpp"
 #include "mha/model/model.hpp"
-#include "mha/ops/convert.hpp"
+#include "ops/convert.hpp"
 #include "support/shared.hpp"
 #include "support/temporary_folder.hpp"
 

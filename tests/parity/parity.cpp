@@ -21,14 +21,14 @@
 #include <vector>
 
 #include "io/json.hpp"
+#include "io/safetensors.hpp"
+#include "io/weight_files.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/safetensors.hpp"
-#include "mha/io/weight_files.hpp"
-#include "mha/model/encoder.hpp"
-#include "mha/model/heads.hpp"
+#include "mha/encoder/encoder.hpp"
+#include "mha/encoder/heads.hpp"
 #include "mha/model/model.hpp"
-#include "mha/ops/vector.hpp"
 #include "model/families/family.hpp"
+#include "ops/vector.hpp"
 #include "support/shared.hpp"
 
 namespace fs = std::filesystem;

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
 #include "support/gzip_file.hpp"
 #include "support/shared.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mha/ops/backend.hpp"
-#include "mha/ops/convert.hpp"
+#include "ops/convert.hpp"
 #include "support/random.hpp"
 
 namespace mha::test {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "mha/model/config.hpp"
+#include "mha/encoder/config.hpp"
 #include "model/families/family.hpp"
 #include "model/weight_source.hpp"
 #include "support/random.hpp"

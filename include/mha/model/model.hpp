@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "mha/model/config.hpp"
+#include "mha/encoder/config.hpp"
+#include "mha/encoder/encoder.hpp"
+#include "mha/encoder/heads.hpp"
 #include "mha/model/decision.hpp"
-#include "mha/model/encoder.hpp"
-#include "mha/model/heads.hpp"
 #include "mha/ops/backend.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
 

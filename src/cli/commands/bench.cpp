@@ -15,13 +15,13 @@
 #include "cli/record_run.hpp"
 #include "cli/source.hpp"
 #include "cli/terminal.hpp"
+#include "core/json_text.hpp"
+#include "core/numbers.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/json_text.hpp"
-#include "mha/core/numbers.hpp"
-#include "mha/ops/machine.hpp"
-#include "mha/ops/vector.hpp"
-#include "mha/pipeline/thread_pool.hpp"
+#include "ops/machine.hpp"
+#include "ops/vector.hpp"
 #include "output/text_table.hpp"
+#include "pipeline/thread_pool.hpp"
 
 namespace mha::cli {
 namespace {

@@ -3,13 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/comparison.hpp"
 #include "cli/blocks.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
 #include "cli/plan.hpp"
 #include "cli/record_run.hpp"
-#include "mha/analysis/comparison.hpp"
 #include "mha/core/error.hpp"
 #include "output/answers.hpp"
 

@@ -6,7 +6,7 @@
 #include "cli/record_run.hpp"
 #include "cli/resume.hpp"
 #include "mha/core/error.hpp"
-#include "mha/pipeline/windows.hpp"
+#include "pipeline/windows.hpp"
 
 namespace mha::cli {
 namespace {

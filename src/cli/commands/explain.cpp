@@ -8,10 +8,10 @@
 #include "cli/record_run.hpp"
 #include "cli/terminal.hpp"
 #include "mha/core/error.hpp"
-#include "mha/ops/convert.hpp"
-#include "mha/output/explanation.hpp"
-#include "mha/pipeline/thread_pool.hpp"
+#include "ops/convert.hpp"
+#include "output/explanation.hpp"
 #include "output/record_maps.hpp"
+#include "pipeline/thread_pool.hpp"
 
 namespace mha::cli {
 namespace {

@@ -5,17 +5,17 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/comparison.hpp"
+#include "analysis/treebank.hpp"
 #include "cli/blocks.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
 #include "cli/plan.hpp"
 #include "cli/record_run.hpp"
-#include "mha/analysis/comparison.hpp"
+#include "io/text_reader.hpp"
 #include "mha/analysis/head_statistics.hpp"
-#include "mha/analysis/treebank.hpp"
 #include "mha/core/error.hpp"
-#include "mha/io/text_reader.hpp"
 #include "output/answers.hpp"
 #include "output/record_maps.hpp"
 

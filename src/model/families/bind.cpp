@@ -4,8 +4,8 @@
 #include <memory>
 #include <set>
 
+#include "core/nearest.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/nearest.hpp"
 #include "model/families/family.hpp"
 
 namespace mha {

@@ -4,8 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "core/nearest.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/nearest.hpp"
 
 namespace mha {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "mha/model/config.hpp"
+#include "mha/encoder/config.hpp"
+#include "mha/encoder/heads.hpp"
+#include "mha/encoder/weights.hpp"
 #include "mha/model/decision.hpp"
-#include "mha/model/heads.hpp"
-#include "mha/model/weights.hpp"
 #include "model/config_reader.hpp"
 #include "model/weight_source.hpp"
 

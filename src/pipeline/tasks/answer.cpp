@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "mha/core/error.hpp"
-#include "mha/pipeline/tasks.hpp"
 #include "pipeline/scores.hpp"
+#include "pipeline/tasks.hpp"
 
 namespace mha {
 namespace {

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
-#include "mha/pipeline/tasks.hpp"
 #include "pipeline/entities.hpp"
 #include "pipeline/scores.hpp"
+#include "pipeline/tasks.hpp"
 
 namespace mha {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 #include "tokenizer/byte_level.hpp"
 #include "tokenizer/decoder/decoders.hpp"
 #include "tokenizer/metaspace.hpp"

@@ -1,4 +1,4 @@
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "tokenizer/normalizer/lowercase.hpp"
 #include "tokenizer/normalizer/normal_form.hpp"
 #include "tokenizer/normalizer/normalizers.hpp"

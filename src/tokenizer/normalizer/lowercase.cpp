@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "tokenizer/normalizer/normalizers.hpp"
 
 namespace mha::tokenizer {

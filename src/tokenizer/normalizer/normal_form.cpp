@@ -1,6 +1,6 @@
 #include "tokenizer/normalizer/normal_form.hpp"
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "tokenizer/normalizer/normalizers.hpp"
 
 namespace mha::tokenizer {

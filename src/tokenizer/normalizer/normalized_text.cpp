@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/utf8.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/utf8.hpp"
 
 namespace mha::tokenizer {
 namespace {

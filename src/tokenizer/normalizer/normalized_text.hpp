@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "mha/tokenizer/encoding.hpp"
-#include "tokenizer/unicode/unicode.hpp"
+#include "unicode/properties.hpp"
 
 namespace mha::tokenizer {
 

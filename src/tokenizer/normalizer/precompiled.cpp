@@ -1,9 +1,9 @@
 #include <array>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "tokenizer/normalizer/charsmap.hpp"
 #include "tokenizer/normalizer/normalizers.hpp"
-#include "tokenizer/unicode/grapheme.hpp"
+#include "unicode/grapheme.hpp"
 
 namespace mha::tokenizer {
 namespace {

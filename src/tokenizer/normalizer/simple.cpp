@@ -1,7 +1,7 @@
 // The normalizers that are one pass over the characters.
 #include <functional>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "tokenizer/normalizer/normalizers.hpp"
 #include "tokenizer/pattern.hpp"
 

@@ -1,6 +1,6 @@
 #include "tokenizer/metaspace.hpp"
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
 
 namespace mha::tokenizer {

@@ -3,9 +3,9 @@
 #include <array>
 #include <bit>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
-#include "tokenizer/unicode/unicode.hpp"
+#include "unicode/properties.hpp"
 
 namespace mha::tokenizer {
 namespace {

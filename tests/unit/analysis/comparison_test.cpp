@@ -1,4 +1,4 @@
-#include "mha/analysis/comparison.hpp"
+#include "analysis/comparison.hpp"
 
 #include <catch2/catch.hpp>
 

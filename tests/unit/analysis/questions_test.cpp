@@ -1,4 +1,4 @@
-#include "mha/analysis/questions.hpp"
+#include "analysis/questions.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "mha/analysis/treebank.hpp"
+#include "analysis/treebank.hpp"
 
 #include <catch2/catch.hpp>
 #include <memory>

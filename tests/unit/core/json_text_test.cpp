@@ -1,4 +1,4 @@
-#include "mha/core/json_text.hpp"
+#include "core/json_text.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

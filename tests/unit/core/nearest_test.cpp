@@ -1,4 +1,4 @@
-#include "mha/core/nearest.hpp"
+#include "core/nearest.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

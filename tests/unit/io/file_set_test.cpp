@@ -1,4 +1,4 @@
-#include "mha/io/file_set.hpp"
+#include "io/file_set.hpp"
 
 #include <sys/stat.h>
 

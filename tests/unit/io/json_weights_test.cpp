@@ -1,4 +1,4 @@
-#include "mha/io/json_weights.hpp"
+#include "io/json_weights.hpp"
 
 #include <bit>
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "mha/io/output_stream.hpp"
+#include "io/output_stream.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/throws.hpp"
 

@@ -1,4 +1,4 @@
-#include "mha/io/mapped_file.hpp"
+#include "io/mapped_file.hpp"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "mha/io/npy.hpp"
+#include "io/npy.hpp"
 
 #include <fcntl.h>
 #include <minizip/unzip.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "mha/io/output_stream.hpp"
+#include "io/output_stream.hpp"
 #include "support/npy.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/throws.hpp"

@@ -1,4 +1,4 @@
-#include "mha/io/output_stream.hpp"
+#include "io/output_stream.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

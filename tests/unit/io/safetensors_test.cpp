@@ -1,4 +1,4 @@
-#include "mha/io/safetensors.hpp"
+#include "io/safetensors.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "mha/ops/convert.hpp"
+#include "ops/convert.hpp"
 #include "support/safetensors_text.hpp"
 #include "support/shared.hpp"
 #include "support/temporary_folder.hpp"

@@ -1,4 +1,4 @@
-#include "mha/io/safetensors_writer.hpp"
+#include "io/safetensors_writer.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "mha/io/text_reader.hpp"
+#include "io/text_reader.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/throws.hpp"
 

@@ -1,4 +1,4 @@
-#include "mha/io/weight_files.hpp"
+#include "io/weight_files.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

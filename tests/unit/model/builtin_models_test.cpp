@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "mha/io/mapped_file.hpp"
+#include "io/mapped_file.hpp"
 
 TEST_CASE("the models inside the binary are the files of models/, byte for byte") {
   namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "mha/model/model_tools.hpp"
+#include "model/model_tools.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "mha/io/safetensors.hpp"
+#include "io/safetensors.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/throws.hpp"
 

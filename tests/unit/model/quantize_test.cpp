@@ -1,4 +1,4 @@
-#include "mha/model/quantize.hpp"
+#include "model/quantize.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "mha/io/file_set.hpp"
+#include "io/file_set.hpp"
 #include "support/throws.hpp"
 
 using Catch::Matchers::Contains;

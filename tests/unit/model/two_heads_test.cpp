@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mha/model/model.hpp"
-#include "mha/model/model_tools.hpp"
+#include "model/model_tools.hpp"
 #include "support/shared.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "mha/ops/convert.hpp"
+#include "ops/convert.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/numbers.hpp"
 #include "mha/core/error.hpp"
-#include "mha/core/numbers.hpp"
 #include "support/cpu_levels.hpp"
 #include "support/random.hpp"
 

@@ -1,4 +1,4 @@
-#include "mha/ops/machine.hpp"
+#include "ops/machine.hpp"
 
 #include <catch2/catch.hpp>
 

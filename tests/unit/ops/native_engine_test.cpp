@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "mha/core/numbers.hpp"
-#include "ops/backend/native/engine.hpp"
+#include "core/numbers.hpp"
+#include "ops/native/engine.hpp"
 #include "support/linear_case.hpp"
 
 namespace mha {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mha/ops/normalization.hpp"
-#include "mha/ops/vector.hpp"
+#include "ops/vector.hpp"
 #include "support/cpu_levels.hpp"
 #include "support/random.hpp"
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "mha/output/terminal_text.hpp"
+#include "output/terminal_text.hpp"
 #include "support/attention_example.hpp"
 #include "support/throws.hpp"
 

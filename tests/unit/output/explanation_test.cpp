@@ -1,11 +1,11 @@
-#include "mha/output/explanation.hpp"
+#include "output/explanation.hpp"
 
 #include <catch2/catch.hpp>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "mha/output/terminal_text.hpp"
+#include "output/terminal_text.hpp"
 #include "support/attention_example.hpp"
 
 namespace {

@@ -1,11 +1,11 @@
-#include "mha/output/heatmap.hpp"
+#include "output/heatmap.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
 #include <sstream>
 
-#include "mha/output/terminal_text.hpp"
+#include "output/terminal_text.hpp"
 #include "support/attention_example.hpp"
 
 namespace {

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "mha/output/html.hpp"
-#include "mha/output/picture_files.hpp"
+#include "output/html.hpp"
+#include "output/picture_files.hpp"
 #include "support/attention_example.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "mha/output/records.hpp"
+#include "output/records.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "mha/core/utf8.hpp"
-#include "mha/output/terminal_text.hpp"
+#include "core/utf8.hpp"
 #include "output/record_maps.hpp"
+#include "output/terminal_text.hpp"
 #include "support/temporary_folder.hpp"
 
 using mha::Record;

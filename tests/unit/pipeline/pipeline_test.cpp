@@ -1,4 +1,4 @@
-#include "mha/pipeline/pipeline.hpp"
+#include "pipeline/pipeline.hpp"
 
 #include <algorithm>
 #include <atomic>

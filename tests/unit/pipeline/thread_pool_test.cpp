@@ -1,4 +1,4 @@
-#include "mha/pipeline/thread_pool.hpp"
+#include "pipeline/thread_pool.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>

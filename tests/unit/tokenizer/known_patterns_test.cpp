@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "support/throws.hpp"
 #include "tokenizer/files.hpp"
 #include "tokenizer/json.hpp"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "mha/core/utf8.hpp"
+#include "core/utf8.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
 #include "support/throws.hpp"
 #include "support/tokenizer_stages.hpp"

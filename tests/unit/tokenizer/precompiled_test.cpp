@@ -6,7 +6,7 @@
 #include "tokenizer/files.hpp"
 #include "tokenizer/normalizer/charsmap.hpp"
 #include "tokenizer/normalizer/normalizers.hpp"
-#include "tokenizer/unicode/grapheme.hpp"
+#include "unicode/grapheme.hpp"
 
 namespace mha::tokenizer {
 namespace {

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "mha/core/executor.hpp"
+#include "mha/encoder/config.hpp"
+#include "mha/ops/normalization.hpp"
+#include "mha/ops/weights.hpp"
+
+namespace mha {
+
+/// gamma and beta as float32, ready for the kernels; a default-constructed one is absent.
+class Norm {
+ public:
+  Norm() = default;
+  Norm(const NormConfig& config, const NormWeights& weights);
+
+  bool present() const { return !gamma_.empty(); }
+  /// For a linear's tail: nullptr where there is none.
+  const RowNorm* row() const { return present() ? &row_ : nullptr; }
+  /// How large each column of the result usually gets: three standard deviations, and beta.
+  std::vector<float> range() const;
+  /// y = norm(x), or a copy of x where there is none. y may be x.
+  void apply(ConstMatrix x, Matrix y, Executor* executor) const;
+
+  Norm(Norm&&) = default;
+  Norm& operator=(Norm&&) = default;
+
+ private:
+  std::vector<float> gamma_;
+  std::vector<float> beta_;
+  RowNorm row_;
+};
+
+}  // namespace mha
