@@ -1,4 +1,5 @@
-// One head of attention over blocks of queries, for any kind of product.
+// One head of attention over blocks of queries, for any kind of product. A file whose products need more than Highway's
+// level defines MHA_BEFORE_ATTENTION, which begins the region of its level.
 #if defined(MHA_OPS_ATTENTION_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef MHA_OPS_ATTENTION_INL_HPP
 #undef MHA_OPS_ATTENTION_INL_HPP
@@ -13,7 +14,11 @@
 #include "ops/attention.hpp"
 #include "ops/math-inl.hpp"
 
-HWY_BEFORE_NAMESPACE();
+#ifndef MHA_BEFORE_ATTENTION
+#define MHA_BEFORE_ATTENTION HWY_BEFORE_NAMESPACE
+#endif
+
+MHA_BEFORE_ATTENTION();
 namespace mha {
 namespace HWY_NAMESPACE {
 
@@ -177,7 +182,7 @@ HWY_INLINE void AttendHead(const AttentionCall& call, std::size_t input, std::si
   }
 }
 
-/// What an ablated head leaves behind; true when nothing else is wanted of it.
+/// Zeroes the context of an ablated head. Returns true if the head needs no further work.
 HWY_INLINE bool ClearAblated(const AttentionCall& call, std::size_t head, const Matrix& context) {
   if (call.ablated.empty() || call.ablated[head] == 0) return false;
   for (std::size_t t = 0; t < context.rows; ++t) std::fill_n(context.row(t), context.cols, 0.0F);

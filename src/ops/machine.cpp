@@ -10,7 +10,7 @@
 
 #include "mha/core/tensor.hpp"
 #include "ops/cpu.hpp"
-#include "ops/native/engine.hpp"
+#include "ops/native/engines.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/machine.cpp"
@@ -77,26 +77,27 @@ double engine_rate(const native::Engine* engine) {
   if (engine == nullptr) return 0.0;
   constexpr std::size_t kDepth = 128;
   constexpr std::size_t kBlocks = 400;
-  const std::size_t rows = engine->row_block();
-  const std::size_t width = engine->panel();
+  const native::Layout& layout = engine->layout();
+  const std::size_t rows = layout.row_block();
+  const std::size_t width = layout.panel();
   FloatBuffer weights(kDepth * width);
   std::fill_n(weights.data(), kDepth * width, 0.5F);
   LinearWeights linear;
   linear.weight.view = {DType::f32, {width, kDepth}, reinterpret_cast<const std::byte*>(weights.data())};
   const LinearWeights* parts[] = {&linear};
   const auto packed = engine->pack(JoinedWeights(parts));
-  native::Bytes memory(engine->operand_bytes(rows, kDepth));
+  native::Bytes memory(layout.operand_bytes(rows, kDepth));
   std::vector<native::RowCode> codes(rows);
   FloatBuffer sums(rows * width);
   FloatBuffer x(rows * kDepth);
   std::fill_n(x.data(), rows * kDepth, 0.5F);
-  const native::Operand operand{memory.data(), engine->operand_stride(kDepth), codes.data()};
-  engine->convert(*packed, {x.data(), rows, kDepth}, operand);
+  const native::Operand operand{memory.data(), layout.operand_stride(kDepth), codes.data()};
+  layout.convert(*packed, {x.data(), rows, kDepth}, operand);
   const native::PanelCall call{*packed, 0, 0, packed->steps, nullptr, operand, rows};
   engine->begin();
   const double rate = best_rate(100, [&] {
     for (std::size_t i = 0; i < kBlocks; ++i) {
-      engine->multiply(call, 0, rows, sums.data(), width, false, {});
+      engine->multiply(call, {sums.data(), width, 0, rows}, false, {});
     }
     return 2.0 * static_cast<double>(kBlocks * rows * width * kDepth);
   });
@@ -126,9 +127,9 @@ Machine measure_machine() {
   volatile float kept = 0.0F;
   float sink = 0.0F;
   machine.fma_peak_gflops = best_rate(60, [&] { return HWY_DYNAMIC_DISPATCH(MultiplyAdd)(20000, &sink); }) / kGiga;
-  const native::Engine* bf16 = native::engine_bf16();
+  const native::Engine* bf16 = native::engine_of(Precision::bf16);
   if (bf16 != native::engine_bf16_by_conversion()) machine.bf16_peak_gflops = engine_rate(bf16) / kGiga;
-  machine.int8_peak_gops = engine_rate(native::engine_int8()) / kGiga;
+  machine.int8_peak_gops = engine_rate(native::engine_of(Precision::int8)) / kGiga;
   constexpr std::size_t kFloats = std::size_t{16} << 20;
   FloatBuffer memory(kFloats);
   std::memset(memory.data(), 0, kFloats * sizeof(float));

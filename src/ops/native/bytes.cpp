@@ -1,7 +1,8 @@
+#include "ops/native/bytes.hpp"
+
 #include <utility>
 
 #include "core/shared_pages.hpp"
-#include "ops/native/engine.hpp"
 
 namespace mha::native {
 

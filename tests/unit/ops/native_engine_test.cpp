@@ -8,80 +8,81 @@
 #include <vector>
 
 #include "core/numbers.hpp"
-#include "ops/native/engine.hpp"
+#include "ops/native/engines.hpp"
 #include "support/linear_case.hpp"
 
 namespace mha {
 namespace {
 
-/// How products are asked for: block by block with the tail after each, or a panel at a time.
+/// How products are asked for: block by block with the epilogue after each, or a panel at a time.
 enum class Asked { blocks, panels };
 
 struct Tail {
   Activation activation = Activation::none;
   const std::vector<float>* residual = nullptr;  // [rows, out]
-  bool coarse = false;
-  bool to_operand = false;  // the result is the next product's operand, its bytes are given back
+  std::size_t result_bits = 24;
+  bool to_operand = false;  // the result is the next product's operand, whose bytes are given back
 };
 
-/// What one engine makes of x [rows, in].
+/// The engine's product with x [rows, in].
 std::vector<float> product_of(const native::Engine& engine, const test::LinearCase& layer, const std::vector<float>& x,
                               std::size_t rows, Asked asked, const Tail& tail = {}) {
   const LinearWeights* parts[] = {&layer.weights};
   const auto packed = engine.pack(JoinedWeights(parts));
-  const std::size_t block = engine.row_block();
-  const std::size_t width = engine.panel();
-  const std::size_t padded = (rows + block - 1) / block * block;
-  native::Bytes memory(engine.operand_bytes(padded, packed->in));
+  const native::Layout& layout = engine.layout();
+  const std::size_t block = layout.row_block();
+  const std::size_t width = layout.panel();
+  const std::size_t padded = round_up(rows, block);
+  native::Bytes memory(layout.operand_bytes(padded, packed->in));
   std::vector<native::RowCode> codes(padded);
-  const native::Operand operand{memory.data(), engine.operand_stride(packed->in), codes.data()};
-  engine.convert(*packed, {x.data(), rows, packed->in}, operand);
-  native::Bytes expanded(std::max<std::size_t>(64, engine.expanded_bytes(packed->steps)));
+  const native::Operand operand{memory.data(), layout.operand_stride(packed->in), codes.data()};
+  layout.convert(*packed, {x.data(), rows, packed->in}, operand);
+  native::Bytes decoded(std::max<std::size_t>(64, engine.decoded_bytes(packed->steps)));
   FloatBuffer sums(engine.sum_blocks() * block * width);
   std::vector<float> y(rows * packed->out);
   const std::size_t wide = packed->panels * width;
-  const std::size_t next_bytes = tail.to_operand ? engine.operand_bytes(padded, wide) : 0;
+  const std::size_t next_bytes = tail.to_operand ? layout.operand_bytes(padded, wide) : 0;
   native::Bytes next(std::max<std::size_t>(64, next_bytes));
   std::fill_n(next.data(), next_bytes, std::byte{0});
-  native::Waiting waiting;
+  native::PendingBlock pending;
   engine.begin();
   for (std::size_t p = 0; p < packed->panels; ++p) {
     const std::size_t column = p * width;
-    native::Finish finish;
-    finish.bias = packed->bias.data() + column;
-    if (!packed->column_scale.empty()) finish.scale = packed->column_scale.data() + column;
+    native::Epilogue epilogue;
+    epilogue.bias = packed->bias.data() + column;
+    if (!packed->column_scale.empty()) epilogue.scale = packed->column_scale.data() + column;
     if (!packed->sum.empty()) {
-      finish.codes = codes.data();
-      finish.code_sums = packed->sum.data() + column;
+      epilogue.codes = codes.data();
+      epilogue.code_sums = packed->sum.data() + column;
     }
-    finish.activation = tail.activation;
-    finish.coarse = tail.coarse;
+    epilogue.activation = tail.activation;
+    epilogue.result_bits = tail.result_bits;
     if (tail.residual != nullptr) {
-      finish.residual = tail.residual->data() + column;
-      finish.residual_stride = packed->out;
+      epilogue.residual = tail.residual->data() + column;
+      epilogue.residual_stride = packed->out;
     }
     if (tail.to_operand) {
-      finish.operand = {next.data(), engine.operand_stride(wide), nullptr};
-      finish.column = column;
-      finish.cols = width;
+      epilogue.operand = {next.data(), layout.operand_stride(wide), nullptr};
+      epilogue.column = column;
+      epilogue.cols = width;
     } else {
-      finish.y = y.data() + column;
-      finish.y_stride = packed->out;
-      finish.cols = std::min(width, packed->out - column);
+      epilogue.y = y.data() + column;
+      epilogue.y_stride = packed->out;
+      epilogue.cols = std::min(width, packed->out - column);
     }
-    engine.expand(*packed, p, 0, packed->steps, expanded.data());
-    const native::PanelCall call{*packed, p, 0, packed->steps, expanded.data(), operand, rows};
+    const native::PanelCall call{*packed, p, 0, packed->steps, decoded.data(), operand, rows};
+    engine.decode_weights(call, decoded.data());
     if (asked == Asked::panels) {
-      engine.multiply_panel(call, finish, sums.data(), waiting, {packed->panel(0), packed->panel_bytes});
+      engine.multiply_panel(call, epilogue, sums.data(), pending, {packed->panel(0), packed->panel_bytes});
       continue;
     }
     for (std::size_t row = 0; row < rows; row += block) {
-      const std::size_t count = std::min(block, rows - row);
-      engine.multiply(call, row, count, sums.data(), width, false, {});
-      engine.finish(finish, sums.data(), width, row, count);
+      const native::SumBlock of{sums.data(), width, row, std::min(block, rows - row)};
+      engine.multiply(call, of, false, {});
+      engine.apply(epilogue, of);
     }
   }
-  engine.finish(waiting);
+  engine.apply(pending);
   engine.end();
   if (tail.to_operand) {
     y.resize(next_bytes / sizeof(float));
@@ -127,12 +128,17 @@ TEST_CASE("panels give the same bits as their blocks one by one") {
     const native::Engine* engine;
     bool codes;  // weights that are int8 in their file
   };
-  const Kind kinds[] = {{native::engine_f32(), false},        {native::engine_bf16_by_conversion(), false},
-                        {native::engine_bf16_pairs(), false}, {native::engine_bf16_amx(), false},
-                        {native::engine_bf16x3(), false},     {native::engine_bf16x6(), false},
-                        {native::engine_int8_amx(), false},   {native::engine_int8_quadruples(), false},
-                        {native::engine_codes_bf16(), true},  {native::engine_codes_bf16x3(), true},
-                        {native::engine_codes_bf16x6(), true}};
+  const Kind kinds[] = {{native::engine_f32(), false},
+                        {native::engine_bf16_by_conversion(), false},
+                        {native::engine_bf16_pairs(), false},
+                        {native::engine_bf16_amx(), false},
+                        {native::engine_bf16x3_amx(), false},
+                        {native::engine_bf16x6_amx(), false},
+                        {native::engine_int8_amx(), false},
+                        {native::engine_int8_quadruples(), false},
+                        {native::engine_codes_bf16_amx(), true},
+                        {native::engine_codes_bf16x3_amx(), true},
+                        {native::engine_codes_bf16x6_amx(), true}};
   for (const auto& [engine, codes] : kinds) {
     if (engine == nullptr) continue;
     // Whole depths, and depths that are taken in runs whose last is short.
@@ -145,9 +151,9 @@ TEST_CASE("panels give the same bits as their blocks one by one") {
         const std::vector<float> residual = test::normals(rows * 107, 87);
         CAPTURE(engine->name(), in, rows);
         for (const Tail& tail : {Tail{}, Tail{Activation::none, &residual}, Tail{Activation::gelu, nullptr},
-                                 Tail{Activation::gelu_tanh, &residual}, Tail{Activation::relu, nullptr, false, true},
-                                 Tail{Activation::gelu, nullptr, true, true}}) {
-          if (tail.to_operand && !engine->splits_depth()) continue;
+                                 Tail{Activation::gelu_tanh, &residual}, Tail{Activation::relu, nullptr, 24, true},
+                                 Tail{Activation::gelu, nullptr, 8, true}}) {
+          if (tail.to_operand && !engine->layout().splits_depth()) continue;
           const auto blocks = product_of(*engine, layer, x, rows, Asked::blocks, tail);
           const auto panels = product_of(*engine, layer, x, rows, Asked::panels, tail);
           REQUIRE(std::memcmp(blocks.data(), panels.data(), blocks.size() * sizeof(float)) == 0);
@@ -168,8 +174,9 @@ TEST_CASE("operands by conversion are rounded as bfloat16 numbers are") {
   const test::LinearCase layer(x.size(), 3, 89);
   const LinearWeights* parts[] = {&layer.weights};
   const auto packed = engine.pack(JoinedWeights(parts));
-  native::Bytes memory(engine.operand_bytes(engine.row_block(), x.size()));
-  engine.convert(*packed, {x.data(), 1, x.size()}, {memory.data(), engine.operand_stride(x.size()), nullptr});
+  const native::Layout& layout = engine.layout();
+  native::Bytes memory(layout.operand_bytes(layout.row_block(), x.size()));
+  layout.convert(*packed, {x.data(), 1, x.size()}, {memory.data(), layout.operand_stride(x.size()), nullptr});
   const auto* rounded = reinterpret_cast<const float*>(memory.data());
   for (std::size_t i = 0; i < x.size(); ++i) {
     CAPTURE(i, x[i]);

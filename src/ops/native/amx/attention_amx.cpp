@@ -1,4 +1,4 @@
-#include "ops/native/attention_amx.hpp"
+#include "ops/native/amx/attention_amx.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,25 +8,24 @@
 #include "ops/cpu.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/native/attention_amx.cpp"
+#define HWY_TARGET_INCLUDE "ops/native/amx/attention_amx.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/math-inl.hpp"
-#include "ops/native/tiles-inl.hpp"
+#include "ops/native/amx/tiles-inl.hpp"
 
 // The block loop calls back into code that is compiled for tiles, so it must be too.
-#pragma GCC push_options
+#undef MHA_BEFORE_ATTENTION
 #if HWY_TARGET == HWY_AVX3
-#pragma GCC target("avx512bf16,avx512vnni,amx-tile,amx-bf16,amx-int8")
+#define MHA_BEFORE_ATTENTION MHA_BEFORE_AMX
+#else
+#define MHA_BEFORE_ATTENTION HWY_BEFORE_NAMESPACE
 #endif
 #include "ops/attention-inl.hpp"
-#pragma GCC pop_options
 
 #if HWY_TARGET == HWY_AVX3
 
-HWY_BEFORE_NAMESPACE();
-#pragma GCC push_options
-#pragma GCC target("avx512bf16,avx512vnni,amx-tile,amx-bf16,amx-int8")
+MHA_BEFORE_AMX();
 namespace mha {
 namespace HWY_NAMESPACE {
 
@@ -39,11 +38,6 @@ struct TileScratch {
   FloatBuffer scores;     // [kBlock][padded keys]
   FloatBuffer context;    // [kBlock][kPanel]
 };
-
-HWY_INLINE __m512 LoadSome(const float* from, std::size_t count) {
-  const auto mask = static_cast<__mmask16>(count >= 16 ? 0xFFFFU : (1U << count) - 1U);
-  return _mm512_maskz_loadu_ps(mask, from);
-}
 
 /// Keys as the weights of q·kᵀ. Keys and columns beyond the last are zero.
 HWY_INLINE void PackKeys(ConstMatrix key, std::byte* to) {
@@ -102,8 +96,8 @@ class TileProducts {
 
   TileProducts(const HeadRows& rows, TileScratch& scratch) : rows_(rows) {
     const std::size_t tokens = rows.key.rows;
-    key_panels_ = (tokens + kPanel - 1) / kPanel;
-    column_steps_ = (rows.key.cols + kPanel - 1) / kPanel;
+    key_panels_ = divide_up(tokens, kPanel);
+    column_steps_ = divide_up(rows.key.cols, kPanel);
     // Rows of scores a whole number of pages apart would share cache sets.
     score_stride_ = key_panels_ * kPanel + kTileRows;
     scratch.keys.reserve(key_panels_ * column_steps_ * kPartsBytes<1>);
@@ -128,7 +122,7 @@ class TileProducts {
   float* score_row(std::size_t r) const { return scores_ + r * score_stride_; }
 
   void take_rows(std::size_t queries, std::size_t begin, std::size_t end) const {
-    const std::size_t steps = (end - begin + kPanel - 1) / kPanel;
+    const std::size_t steps = divide_up(end - begin, kPanel);
     ConvertRows<1>({scores_ + begin, queries, end - begin, score_stride_}, probs_, steps * kPanel);
   }
   void take_probs(std::size_t r, std::size_t key, V32 e) const { StoreParts<1>(e.raw, TiledAt<1>(probs_, r, key)); }
@@ -136,18 +130,20 @@ class TileProducts {
   void scores(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end) const {
     ConvertRows<1>(rows_.query.rows_of(first, queries), queries_, column_steps_ * kPanel);
     for (std::size_t panel = begin / kPanel; panel * kPanel < end; ++panel) {
-      MultiplyBlock<PartProducts<1>>(queries_.data, keys_ + panel * column_steps_ * kPartsBytes<1>, column_steps_,
-                                     scores_ + panel * kPanel, score_stride_ * sizeof(float), false, queries, {});
+      MultiplyBlock<PartProducts<1>>({queries_.data, keys_ + panel * column_steps_ * kPartsBytes<1>, column_steps_,
+                                      scores_ + panel * kPanel, score_stride_, false},
+                                     queries, {});
     }
   }
 
   void context(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end,
                const float* inverse_sums) const {
     const std::size_t first_step = begin / kPanel;
-    const std::size_t steps = (end - begin + kPanel - 1) / kPanel;
+    const std::size_t steps = divide_up(end - begin, kPanel);
     for (std::size_t panel = 0; panel < column_steps_; ++panel) {
-      MultiplyBlock<PartProducts<1>>(probs_.data, values_ + (panel * key_panels_ + first_step) * kPartsBytes<1>, steps,
-                                     context_, kPanel * sizeof(float), false, queries, {});
+      MultiplyBlock<PartProducts<1>>(
+          {probs_.data, values_ + (panel * key_panels_ + first_step) * kPartsBytes<1>, steps, context_, kPanel, false},
+          queries, {});
       const std::size_t column = panel * kPanel;
       const std::size_t cols = std::min(kPanel, rows_.context.cols - column);
       for (std::size_t r = 0; r < queries; ++r) {
@@ -177,7 +173,6 @@ void AttendHeadTiles(const AttentionCall& call, std::size_t input, std::size_t h
 
 }  // namespace HWY_NAMESPACE
 }  // namespace mha
-#pragma GCC pop_options
 HWY_AFTER_NAMESPACE();
 
 #define MHA_HAS_AMX_ATTENTION 1

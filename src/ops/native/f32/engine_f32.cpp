@@ -2,11 +2,10 @@
 #include <cstdint>
 #include <cstring>
 
-#include "ops/cpu.hpp"
-#include "ops/native/engine.hpp"
+#include "ops/native/engines.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/native/engine_f32.cpp"
+#define HWY_TARGET_INCLUDE "ops/native/f32/engine_f32.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/math-inl.hpp"
@@ -29,11 +28,15 @@ constexpr std::size_t kPanelVectors = 2;
 
 std::size_t PanelWidth() { return kPanelVectors * hn::Lanes(F32()); }
 
-/// sums [Rows, panel] (+)= a [Rows, depth] · b [depth, panel]; terms are added in the order of the depth, whatever
-/// Rows.
+/// sums [Rows, panel] (+)= x [Rows, depth] · b [depth, panel]. Terms are added in the order of the depth, whatever Rows
+/// is.
 template <std::size_t Rows>
-HWY_INLINE void MultiplyGroup(const float* HWY_RESTRICT a, std::size_t a_stride, const float* HWY_RESTRICT b,
-                              std::size_t depth, float* HWY_RESTRICT sums, std::size_t stride, bool accumulate) {
+HWY_INLINE void MultiplyGroup(const ConstMatrix& x, const float* HWY_RESTRICT b, const Matrix& y, bool accumulate) {
+  const float* HWY_RESTRICT a = x.data;
+  const std::size_t a_stride = x.stride;
+  const std::size_t depth = x.cols;
+  float* HWY_RESTRICT sums = y.data;
+  const std::size_t stride = y.stride;
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
   V32 s[Rows][kPanelVectors];
@@ -78,22 +81,22 @@ void RoundToBfloat16(const float* x, std::size_t count, float* to) {
   Transform(d, to, count, [&](auto load, std::size_t i) { return RoundedToBfloat16(d, load(x + i)); });
 }
 
-/// In runs of the depth whose part of the panel stays in the first-level cache while all rows meet it.
-void MultiplyRows(const float* a, std::size_t a_stride, const float* b, std::size_t depth, std::size_t rows,
-                  float* sums, std::size_t stride, bool accumulate) {
+/// sums (+)= x · b, in runs of the depth whose part of the panel stays in the first-level cache while all rows meet it.
+void MultiplyRows(const ConstMatrix& x, const float* b, const native::SumBlock& sums, bool accumulate) {
   constexpr std::size_t kDepthRun = 128;
-  for (std::size_t k = 0; k < depth; k += kDepthRun, a += kDepthRun, b += kDepthRun * PanelWidth()) {
-    const std::size_t run = std::min(kDepthRun, depth - k);
+  const Matrix y{sums.data, x.rows, PanelWidth(), sums.stride};
+  for (std::size_t k = 0; k < x.cols; k += kDepthRun, b += kDepthRun * PanelWidth()) {
+    const ConstMatrix run = x.cols_of(k, std::min(kDepthRun, x.cols - k));
     std::size_t r = 0;
     const auto group = [&](auto count) {
-      MultiplyGroup<decltype(count)::value>(a + r * a_stride, a_stride, b, run, sums + r * stride, stride,
-                                            accumulate || k > 0);
-      r += decltype(count)::value;
+      constexpr std::size_t kCount = decltype(count)::value;
+      MultiplyGroup<kCount>(run.rows_of(r, kCount), b, y.rows_of(r, kCount), accumulate || k > 0);
+      r += kCount;
     };
-    while (r + kGroup <= rows) group(std::integral_constant<std::size_t, kGroup>());
-    if (kGroup > 4 && r + 4 <= rows) group(std::integral_constant<std::size_t, 4>());
-    if (r + 2 <= rows) group(std::integral_constant<std::size_t, 2>());
-    while (r < rows) group(std::integral_constant<std::size_t, 1>());
+    while (r + kGroup <= x.rows) group(std::integral_constant<std::size_t, kGroup>());
+    if (kGroup > 4 && r + 4 <= x.rows) group(std::integral_constant<std::size_t, 4>());
+    if (r + 2 <= x.rows) group(std::integral_constant<std::size_t, 2>());
+    while (r < x.rows) group(std::integral_constant<std::size_t, 1>());
   }
 }
 
@@ -111,25 +114,21 @@ HWY_EXPORT(RoundToBfloat16);
 namespace native {
 namespace {
 
-/// Multiply-add in float32 on vector units. `Rounded`: operands are rounded to bfloat16 first, for CPUs that have no
-/// instruction for it: products of bfloat16 numbers are exact in float32.
+/// Panels of whole vectors, one input column per step; operands are rows of floats. `Rounded`: to bfloat16.
 template <bool Rounded>
-class FloatEngine final : public Engine {
+class FloatLayout final : public Layout {
  public:
-  std::string_view name() const override {
-    return Rounded ? "bfloat16 operands in float32 multiply-add" : "float32 multiply-add";
-  }
   std::size_t panel() const override { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
   std::size_t row_block() const override { return 48; }
   std::size_t step() const override { return 1; }
-  bool coarse() const override { return Rounded; }
+  std::size_t operand_bits() const override { return Rounded ? 8 : 24; }
   bool splits_depth() const override { return true; }
   std::size_t step_bytes(std::size_t steps) const override { return steps * panel() * sizeof(float); }
   std::size_t operand_bytes(std::size_t rows, std::size_t cols) const override { return rows * operand_stride(cols); }
   std::size_t operand_stride(std::size_t cols) const override {
     // Not a multiple of 4 KiB: rows of a group fall into different cache sets.
     constexpr std::size_t kLine = 64;
-    return (cols * sizeof(float) + kLine - 1) / kLine * kLine + kLine;
+    return round_up(cols * sizeof(float), kLine) + kLine;
   }
 
   std::unique_ptr<Packed> pack(const JoinedWeights& weights) const override {
@@ -138,7 +137,7 @@ class FloatEngine final : public Engine {
     const std::size_t depth = weights.in();
     packed->in = depth;
     packed->out = weights.out();
-    packed->panels = (weights.out() + width - 1) / width;
+    packed->panels = divide_up(weights.out(), width);
     packed->steps = depth;
     packed->panel_bytes = depth * width * sizeof(float);
     packed->data = Bytes(packed->panels * packed->panel_bytes);
@@ -169,26 +168,15 @@ class FloatEngine final : public Engine {
     }
   }
 
-  void multiply(const PanelCall& call, std::size_t row, std::size_t rows, float* sums, std::size_t stride,
-                bool accumulate, Ahead) const override {
-    const std::size_t width = panel();
-    const std::size_t a_stride = call.operand.stride / sizeof(float);
-    const auto* a = reinterpret_cast<const float*>(call.operand.data) + row * a_stride;
-    const auto* b = reinterpret_cast<const float*>(call.weights.panel(call.panel)) + call.begin * width;
-    HWY_DYNAMIC_DISPATCH(MultiplyRows)(a, a_stride, b, call.end - call.begin, rows, sums, stride, accumulate);
-  }
-
- protected:
-  void finish_to_operand(const Finish& tail, const float* sums, std::size_t stride, std::size_t row,
-                         std::size_t rows) const override {
-    Finish inside = tail;
-    inside.y = reinterpret_cast<float*>(tail.operand.data) + tail.column;
-    inside.y_stride = tail.operand.stride / sizeof(float);
-    finish_block(inside, sums, stride, row, rows);
+  void store_operand(const Epilogue& epilogue, const SumBlock& sums) const override {
+    Epilogue inside = epilogue;
+    inside.y = reinterpret_cast<float*>(epilogue.operand.data) + epilogue.column;
+    inside.y_stride = epilogue.operand.stride / sizeof(float);
+    store_rows(inside, sums);
     if (!Rounded) return;
-    for (std::size_t r = row; r < row + rows; ++r) {
+    for (std::size_t r = sums.row; r < sums.row + sums.rows; ++r) {
       float* line = inside.y + r * inside.y_stride;
-      round(line, tail.cols, line);
+      round(line, epilogue.cols, line);
     }
   }
 
@@ -196,6 +184,28 @@ class FloatEngine final : public Engine {
   static void round(const float* x, std::size_t count, float* to) {
     HWY_DYNAMIC_DISPATCH(RoundToBfloat16)(x, count, to);
   }
+};
+
+/// Multiply-add in float32 on vector units. `Rounded`: of operands rounded to bfloat16, for CPUs that have no
+/// instruction for it: products of bfloat16 numbers are exact in float32.
+template <bool Rounded>
+class FloatEngine final : public Engine {
+ public:
+  std::string_view name() const override {
+    return Rounded ? "bfloat16 operands in float32 multiply-add" : "float32 multiply-add";
+  }
+  const Layout& layout() const override { return layout_; }
+
+  void multiply(const PanelCall& call, const SumBlock& sums, bool accumulate, Prefetch) const override {
+    const std::size_t width = layout_.panel();
+    const std::size_t a_stride = call.operand.stride / sizeof(float);
+    const auto* a = reinterpret_cast<const float*>(call.operand.data) + sums.row * a_stride;
+    const auto* b = reinterpret_cast<const float*>(call.weights.panel(call.panel)) + call.begin * width;
+    HWY_DYNAMIC_DISPATCH(MultiplyRows)({a, sums.rows, call.steps(), a_stride}, b, sums, accumulate);
+  }
+
+ private:
+  FloatLayout<Rounded> layout_;
 };
 
 }  // namespace

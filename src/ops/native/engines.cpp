@@ -1,0 +1,52 @@
+#include "ops/native/engines.hpp"
+
+#include "ops/cpu.hpp"
+
+namespace mha::native {
+namespace {
+
+const Engine* engine_bf16() {
+  if (const Engine* tiles = engine_bf16_amx()) return tiles;
+  const Engine* pairs = cpu_features().fast_bf16_pairs ? engine_bf16_pairs() : nullptr;
+  return pairs != nullptr ? pairs : engine_bf16_by_conversion();
+}
+
+const Engine* engine_int8() {
+  const Engine* tiles = engine_int8_amx();
+  return tiles != nullptr ? tiles : engine_int8_quadruples();
+}
+
+}  // namespace
+
+const Engine* engine_of(Precision precision) {
+  switch (precision) {
+    case Precision::f32:
+      return engine_f32();
+    case Precision::bf16:
+      return engine_bf16();
+    case Precision::bf16x3:
+      return engine_bf16x3_amx();
+    case Precision::bf16x6:
+      return engine_bf16x6_amx();
+    case Precision::int8:
+      return engine_int8();
+  }
+  return nullptr;
+}
+
+const Engine* codes_engine_of(Precision precision) {
+  switch (precision) {
+    case Precision::bf16:
+      return engine_codes_bf16_amx();
+    case Precision::bf16x3:
+      return engine_codes_bf16x3_amx();
+    case Precision::bf16x6:
+      return engine_codes_bf16x6_amx();
+    case Precision::f32:
+    case Precision::int8:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace mha::native
