@@ -30,3 +30,6 @@ if(DNNL_INCLUDE_DIR)
 else()
   add_library(mha_dnnl_headers INTERFACE)
 endif()
+
+find_path(SQLITE_INCLUDE_DIR sqlite3.h REQUIRED)
+mha_headers(mha_sqlite_headers ${SQLITE_INCLUDE_DIR})

@@ -21,6 +21,7 @@ SEES = {
     "output": {"analysis", "model", "encoder", "tokenizer", "io", "unicode", "core"},
     "pipeline": {"output", "analysis", "model", "encoder", "ops", "tokenizer", "io", "unicode", "core"},
 }
+SEES["search"] = set(SEES)
 SEES["cli"] = set(SEES)
 
 
@@ -34,6 +35,7 @@ SEAMS = {
     "hwy/": "src/ops/",
     "minizip/": "src/io/",
     "oniguruma": "src/tokenizer/",
+    "sqlite3": "src/search/",
     "unicode/u": "src/pipeline/",
     "iostream": "src/cli/",  # the library prints nothing
 }
