@@ -19,3 +19,4 @@ endfunction()
 mha_library(mha_utf8proc utf8proc utf8proc.h)
 mha_library(mha_oniguruma onig oniguruma.h)  # regular expressions of tokenizers, in the reference's own dialect
 mha_library(mha_minizip minizip minizip/zip.h)
+mha_library(mha_md libmd.a sha256.h)  # static: SHA-256 and SHA-1

@@ -36,6 +36,8 @@ SEAMS = {
     "minizip/": "src/io/",
     "oniguruma": "src/tokenizer/",
     "sqlite3": "src/search/",
+    "sha1": "src/io/",
+    "sha256": "src/io/",
     "unicode/u": "src/pipeline/",
     "iostream": "src/cli/",  # the library prints nothing
 }
