@@ -72,7 +72,7 @@ TEST_CASE("slots of removed sources are used again", "[search]") {
   CHECK(index.find_words("9", 5).size() == 1);
 }
 
-TEST_CASE("one process writes an index; readers see the last commit", "[search]") {
+TEST_CASE("one process writes an index, readers see the last commit", "[search]") {
   test::TemporaryFolder folder;
   Index writer = Index::create(folder / "a.db", header_of(16));
   add_source(writer, "a", 5, 1);

@@ -91,7 +91,7 @@ TEST_CASE("an index follows its files: new, changed, touched, removed", "[search
   CHECK(index.verify().empty());
 }
 
-TEST_CASE("files of records bring ids and members; bad ones are told", "[search]") {
+TEST_CASE("files of records bring ids and members, bad ones are told", "[search]") {
   test::TemporaryFolder folder;
   const auto records = folder.write("r.jsonl",
                                     "{\"id\": 7, \"text\": \"alpha\", \"lang\": \"en\"}\n{\"no\": 1}\n"
@@ -107,7 +107,7 @@ TEST_CASE("files of records bring ids and members; bad ones are told", "[search]
   CHECK(run.warnings[0].find("line 2") != std::string::npos);
 }
 
-TEST_CASE("binary and unreadable files are told and left out; broken text is replaced", "[search]") {
+TEST_CASE("binary and unreadable files are told and left out, broken text is replaced", "[search]") {
   test::TemporaryFolder folder;
   const auto binary = folder.write("a.bin", std::string("ab\0cd", 5));
   const auto broken = folder.write("b.txt", "caf\xE9\n");

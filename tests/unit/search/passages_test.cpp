@@ -28,7 +28,7 @@ std::string without_blanks(std::string text) {
 
 }  // namespace
 
-TEST_CASE("passages are whole lines with their numbers; a heading stays with its paragraph", "[search]") {
+TEST_CASE("passages are whole lines with their numbers, a heading stays with its paragraph", "[search]") {
   const auto passages = cut("# Title\n\nfirst line\r\nsecond line\n\n\nthe third paragraph has a few words more\n",
                             {.tokens = 10, .by_line = false});
   REQUIRE(passages.size() == 2);
