@@ -12,4 +12,5 @@ install(FILES cmake/mha-config.cmake cmake/libraries.cmake ${PROJECT_BINARY_DIR}
 
 install(TARGETS mha-cli)
 install(DIRECTORY models/ DESTINATION share/mha/models)
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -77,7 +77,7 @@ std::string percent(float weight) {
 // Two lines where one would be too wide, fewer steps where even that is.
 std::string legend(ColorDepth depth, std::size_t columns) {
   static constexpr float kSteps[] = {0.0F, 0.06F, 0.25F, 0.56F, 1.0F};
-  static constexpr std::string_view kAxes = "rows: who asks, columns: who is listened to";
+  static constexpr std::string_view kAxes = "rows: query tokens, columns: key tokens";
   std::string line;
   std::size_t width = 0;
   const std::size_t stride = columns < 46 ? 2 : 1;

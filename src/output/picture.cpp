@@ -77,7 +77,8 @@ Picture draw(const AttentionMaps& maps, const InputFacts* facts) {
   const std::string text = facts == nullptr ? "" : facts->text + (facts->text_pair ? " ‖ " + *facts->text_pair : "");
   picture.title = "attention weights" + (text.empty() ? "" : ": " + text);
   picture.width = left + static_cast<double>(maps.head_count) * (side + kGap) + label_width * 0.5 + kMargin;
-  picture.width = std::max(picture.width, kMargin * 2 + 200);
+  const std::string subtitle = facts == nullptr ? "" : facts->model + "; row: query token, column: key token";
+  picture.width = std::max({picture.width, kMargin * 2 + 200, kMargin * 2 + text_width(subtitle, 9)});
 
   double y = 0;
   if (facts != nullptr) {
@@ -86,8 +87,7 @@ Picture draw(const AttentionMaps& maps, const InputFacts* facts) {
     picture.texts.push_back(
         {kMargin, y, kTitleSize, Anchor::begin, 0, kInk, true, fit(escape_controls(text), title_columns)});
     y += kTitleSize + 2;
-    picture.texts.push_back(
-        {kMargin, y, 9, Anchor::begin, 0, kSoftInk, false, facts->model + "; rows ask, columns are listened to"});
+    picture.texts.push_back({kMargin, y, 9, Anchor::begin, 0, kSoftInk, false, subtitle});
     y += 12;
   }
 

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "output/html.hpp"
+#include "output/picture.hpp"
 #include "output/picture_files.hpp"
 #include "support/attention_example.hpp"
 
@@ -46,6 +47,15 @@ TEST_CASE("the SVG has a rectangle a cell for small maps and an image for large 
   CHECK(svg.find('\x01') == std::string::npos);
   CHECK(svg == mha::attention_svg(maps, kFacts));
   CHECK(count(mha::attention_svg(hostile_maps(1, 2, 20), kFacts), "<image") == 2);
+}
+
+TEST_CASE("a picture is as wide as the line that names model and axes") {
+  const mha::InputFacts facts{"a b", std::nullopt, "a-model-with-a-long-name"};
+  const mha::Picture picture = mha::attention_picture(mha::test::example_maps({"a", "b"}, 1, 1), facts);
+  for (const mha::Picture::Text& text : picture.texts) {
+    if (text.anchor != mha::Picture::Text::Anchor::begin || text.rotation != 0) continue;
+    CHECK(text.x + 0.6 * text.size * static_cast<double>(text.text.size()) <= picture.width);
+  }
 }
 
 TEST_CASE("the PNG is whole and the same bytes each time") {
