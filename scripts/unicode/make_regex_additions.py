@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_regex_additions.py > src/tokenizer/regex_additions.inc
+"""make_regex_additions.py > src/tokenizer/pattern/regex_additions.inc
 
 Code points whose general category differs between Unicode 14.0 (Debian's Oniguruma 6.9.8) and 16.0 (the reference's
 6.9.10). Needs a Python whose unicodedata is 14.0 (3.11) and the package unicodedata2 16.0.0."""

@@ -98,7 +98,7 @@ bool is_ascii(std::string_view text) {
 
 std::size_t length(std::string_view text) {
   std::size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  for (const char c : text) count += !is_continuation(c);
   return count;
 }
 

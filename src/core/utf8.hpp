@@ -16,6 +16,9 @@ std::size_t first_invalid(std::string_view text);
 /// Whether no byte is above 0x7F.
 bool is_ascii(std::string_view text);
 
+/// Whether a byte of valid UTF-8 is inside a code point, not at its start.
+constexpr bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+
 /// Number of code points of valid UTF-8.
 std::size_t length(std::string_view text);
 

@@ -12,7 +12,7 @@
 #include "model/opened_model.hpp"
 #include "model/weight_sources.hpp"
 #include "ops/vector.hpp"
-#include "tokenizer/files.hpp"
+#include "tokenizer/load/load.hpp"
 
 namespace mha {
 

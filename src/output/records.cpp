@@ -19,7 +19,7 @@ std::vector<std::uint32_t> code_points_before(std::string_view prompt, std::stri
     for (const char c : part) {
       before.push_back(count);
       // A continuation byte belongs to the character that its lead byte began.
-      if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U) ++count;
+      if (!utf8::is_continuation(c)) ++count;
     }
   }
   before.push_back(count);

@@ -12,7 +12,7 @@ namespace {
 
 std::size_t character_before(std::string_view text, std::size_t at) {
   do --at;
-  while ((static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U);
+  while (utf8::is_continuation(text[at]));
   return at;
 }
 
@@ -145,7 +145,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Vocab& vocab, con
   normalized_.build();
 }
 
-void AddedTokens::split(std::string_view text, Pass pass, bool plain_specials, std::vector<Part>& out) const {
+void AddedTokens::split(std::string_view text, Pass pass, bool plain_specials, std::vector<Segment>& out) const {
   const LiteralSearch& search = pass == Pass::raw ? raw_ : normalized_;
   const auto push = [&](std::int32_t id, std::size_t begin, std::size_t end) {
     out.push_back({id, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});

@@ -65,14 +65,14 @@ class AddedTokens {
   AddedTokens(std::vector<AddedToken> tokens, const Vocab& vocab, const Normalizer* normalizer);
 
   /// One stretch of a text: an added token, or, with id −1, text between them.
-  struct Part {
+  struct Segment {
     std::int32_t id;
     std::uint32_t begin;
     std::uint32_t end;
   };
   enum class Pass { raw, normalized };
   /// Cuts a text that is not empty. `plain_specials`: special tokens are ordinary text.
-  void split(std::string_view text, Pass pass, bool plain_specials, std::vector<Part>& out) const;
+  void split(std::string_view text, Pass pass, bool plain_specials, std::vector<Segment>& out) const;
 
   bool any(Pass pass) const { return !(pass == Pass::raw ? raw_ : normalized_).empty(); }
 

@@ -16,11 +16,12 @@
 #include "mha/core/error.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
 #include "support/gzip_file.hpp"
+#include "support/padding.hpp"
 #include "support/shared.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/normalizer/normalizer.hpp"
-#include "tokenizer/pipeline.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizer.hpp"
+#include "tokenizer/stages.hpp"
 
 namespace mha::test {
 namespace {
@@ -139,7 +140,7 @@ void report(const std::string& name, const Tally& tally, Tally& total) {
 struct Loaded {
   std::shared_ptr<const Tokenizer> tokenizer;
   EncodeOptions as_is;
-  std::optional<tokenizer::Padding> padding;
+  std::optional<test::Padding> padding;
 };
 
 std::string tokenizer_bytes(const std::filesystem::path& folder) {
@@ -147,8 +148,8 @@ std::string tokenizer_bytes(const std::filesystem::path& folder) {
   return read_gzip(std::filesystem::exists(plain) ? plain : folder / "tokenizer.json.gz");
 }
 
-tokenizer::Padding padding_from(const JsonValue& value) {
-  tokenizer::Padding padding;
+test::Padding padding_from(const JsonValue& value) {
+  test::Padding padding;
   if (const auto strategy = value.find("strategy"); strategy && strategy->is_object()) {
     padding.length = static_cast<std::size_t>(strategy->at("Fixed").as_integer(0, 1 << 20));
   }
@@ -184,7 +185,7 @@ Tally check_golden(const std::string& name, const std::string& golden, const Loa
     std::string found;
     try {
       loaded.tokenizer->encode(input.text, input.pair, as_is ? loaded.as_is : EncodeOptions{}, scratch, batch[0]);
-      if (as_is && loaded.padding) tokenizer::pad(batch, *loaded.padding);
+      if (as_is && loaded.padding) test::pad(batch, *loaded.padding);
       found = row.find("error") ? "expected an error" : difference(row, batch[0], input);
     } catch (const Error& error) {
       if (!row.find("error")) found = std::string("threw ") + error.what();
@@ -234,8 +235,8 @@ std::string check_truncation(const JsonValue& row, const Tokenizer& tokenizer, c
 }
 
 // `{"maxLength": 16, "direction": "left", …}` of the JavaScript binding that made the goldens.
-tokenizer::Padding golden_padding(const JsonValue& value) {
-  tokenizer::Padding padding;
+test::Padding golden_padding(const JsonValue& value) {
+  test::Padding padding;
   if (const auto length = value.find("maxLength"))
     padding.length = static_cast<std::size_t>(length->as_integer(0, 1 << 20));
   if (const auto multiple = value.find("padToMultipleOf")) {
@@ -279,7 +280,7 @@ Tally check_trunc_pad(const std::string& golden, std::map<std::string, Loaded>& 
     for (std::size_t i = 0; i < batch.size(); ++i) {
       tokenizer.encode(batch[i].text, batch[i].pair, {}, scratch, encodings[i]);
     }
-    tokenizer::pad(encodings, golden_padding(row.at("padding")));
+    test::pad(encodings, golden_padding(row.at("padding")));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       count(tally, "trunc_pad", id, difference(wants[i], encodings[i], batch[i]), batch[i]);
     }

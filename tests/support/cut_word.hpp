@@ -7,14 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/model/models.hpp"
+#include "tokenizer/models/models.hpp"
 
 namespace mha::test {
 
 using Pieces = std::vector<std::array<std::uint32_t, 3>>;  // id, begin, end
 
 /// The pieces of one word; the same when the model is asked again.
-inline Pieces cut(const tokenizer::Model& model, std::string_view text) {
+inline Pieces cut(const tokenizer::TokenModel& model, std::string_view text) {
   const auto scratch = model.make_scratch();
   std::vector<tokenizer::Piece> pieces;
   const Span word{0, static_cast<std::uint32_t>(text.size())};

@@ -44,8 +44,7 @@ Charsmap::Charsmap(std::string_view blob, const std::string& where) {
     const std::size_t leaf = i ^ offset_of(units_[i]);
     if (leaf >= units_.size()) fail("a leaf outside the array");
     const std::size_t begin = value_of(units_[leaf]);
-    if (begin > replacements_.size() ||
-        (begin < replacements_.size() && (static_cast<unsigned char>(replacements_[begin]) & 0xC0U) == 0x80U)) {
+    if (begin > replacements_.size() || (begin < replacements_.size() && utf8::is_continuation(replacements_[begin]))) {
       fail("a replacement at byte " + std::to_string(begin) + " of " + std::to_string(replacements_.size()));
     }
   }
@@ -82,7 +81,7 @@ std::optional<std::string_view> Charsmap::find(std::string_view chunk) const {
 std::optional<Charsmap::Entry> Charsmap::find_longest(std::string_view text) const {
   std::optional<Entry> found;
   walk(text, [&](std::size_t size, std::string_view replacement) {
-    const bool at_border = size == text.size() || (static_cast<unsigned char>(text[size]) & 0xC0U) != 0x80U;
+    const bool at_border = size == text.size() || !utf8::is_continuation(text[size]);
     if (at_border) found = Entry{size, replacement};
     return true;
   });

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/utf8.hpp"
 #include "mha/tokenizer/encoding.hpp"
 #include "unicode/properties.hpp"
 
@@ -85,13 +86,12 @@ class NormalizedText {
     if (next_.size() > limit_) refuse_growth();
   }
   [[noreturn]] static void refuse_growth();
-  static bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
   std::uint32_t character_begin(std::uint32_t at) const {
-    while (at > 0 && continues(view_[at])) --at;
+    while (at > 0 && utf8::is_continuation(view_[at])) --at;
     return at;
   }
   std::uint32_t character_end(std::uint32_t at) const {
-    while (at < view_.size() && continues(view_[at])) ++at;
+    while (at < view_.size() && utf8::is_continuation(view_[at])) ++at;
     return at;
   }
 

@@ -1,6 +1,5 @@
-#include "tokenizer/byte_level.hpp"
-
-#include "tokenizer/known_patterns.hpp"
+#include "tokenizer/byte_level_alphabet.hpp"
+#include "tokenizer/fast/known_patterns.hpp"
 #include "tokenizer/normalizer/normalizers.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
 

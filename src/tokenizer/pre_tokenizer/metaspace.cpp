@@ -1,6 +1,5 @@
-#include "tokenizer/metaspace.hpp"
-
 #include "core/utf8.hpp"
+#include "tokenizer/metaspace_options.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
 
 namespace mha::tokenizer {

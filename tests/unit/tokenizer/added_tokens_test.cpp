@@ -21,7 +21,7 @@ AddedToken token(std::string content) {
 
 // The parts of a text, added ones in brackets with their id.
 std::string parts(const AddedTokens& tokens, const std::string& text, Pass pass = Pass::raw, bool plain = false) {
-  std::vector<AddedTokens::Part> found;
+  std::vector<AddedTokens::Segment> found;
   tokens.split(text, pass, plain, found);
   std::string shown;
   for (const auto& part : found) {
