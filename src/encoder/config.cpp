@@ -87,7 +87,7 @@ void ModelConfig::validate() const {
   in_range("n_heads", n_heads, 1, kMaxHeads);
   in_range("d_head", d_head, 1, kMaxWidth);
   in_range("n_layers", n_layers, 1, kMaxLayers);
-  in_range("n_heads · d_head", n_heads * d_head, 1, kMaxWidth);
+  in_range("n_heads · d_head", d_query(), 1, kMaxWidth);
   in_range("n_kv_heads", n_kv_heads, 1, n_heads);
   if (n_heads % n_kv_heads != 0) fail("n_kv_heads", "a divisor of n_heads " + std::to_string(n_heads), n_kv_heads);
   in_range("vocab_size", vocab_size, 1, kMaxRows);

@@ -7,9 +7,9 @@
 #include "encoder/convolution.hpp"
 #include "encoder/embeddings.hpp"
 #include "encoder/encoder_layer.hpp"
+#include "encoder/places.hpp"
 #include "encoder/workspace.hpp"
 #include "mha/core/error.hpp"
-#include "model/families/family.hpp"
 #include "ops/convert.hpp"
 #include "ops/vector.hpp"
 
@@ -154,7 +154,7 @@ Encoder::Impl::Impl(const ModelConfig& c, Weights w, const Backend& b, Precision
 
 Encoder::Encoder(const ModelConfig& config, Weights weights, const Backend& backend, Precision precision) {
   config.validate();
-  check_weights(config, weights);
+  check_shapes(config, weights);
   impl_ = std::make_unique<Impl>(config, std::move(weights), backend, precision);
 }
 Encoder::~Encoder() = default;

@@ -62,7 +62,7 @@ void EncoderLayer::forward(const LayerCall& call, Matrix x) const {
   const Matrix attended = has_feed_forward ? matrix_in(s.attended, n, config_.d_model) : x;
 
   const ConstMatrix attention_input = before(attention_norm_, x, s);  // [N, d_model]
-  const Matrix context = matrix_in(s.context, n, config_.n_heads * config_.d_head);
+  const Matrix context = matrix_in(s.context, n, config_.d_query());
   attend(call, attention_input, context);                                              // [N, n_heads · d_head]
   backend_.linear(*output_, context, attended, tail(attention_norm_, x), s.executor);  // [N, d_model]
   if (!has_feed_forward) return;
@@ -90,8 +90,8 @@ LinearTail EncoderLayer::tail(const Norm& norm, ConstMatrix residual) const {
 
 EncoderLayer::Projected EncoderLayer::project(const LayerCall& call, ConstMatrix input) const {
   Scratch& s = *call.scratch;
-  const std::size_t d_query = config_.n_heads * config_.d_head;
-  const std::size_t d_key = config_.n_kv_heads * config_.d_head;
+  const std::size_t d_query = config_.d_query();
+  const std::size_t d_key = config_.d_key_value();
   const Matrix qkv = matrix_in(s.qkv, input.rows, d_query + 2 * d_key);
   backend_.linear(*qkv_, input, qkv, {}, s.executor);
   const Matrix query = qkv.cols_of(0, d_query);
@@ -194,7 +194,7 @@ DisentangledBias EncoderLayer::disentangled(const LayerCall& call, ConstMatrix q
 void EncoderLayer::project_positions(const RelativeRows& rows, PositionProjections& to, Executor* executor) const {
   const auto& d = *config_.position.disentangled;
   const std::size_t d_model = config_.d_model;
-  const std::size_t width = config_.n_heads * config_.d_head;
+  const std::size_t width = config_.d_query();
   const ConstMatrix table{positions_.relative_table.data() + rows.first * d_model, rows.count, d_model};
   const Matrix key = matrix_in(to.key, rows.count, width);
   const Matrix query = matrix_in(to.query, rows.count, width);
@@ -234,7 +234,7 @@ void EncoderLayer::record(const LayerCall& call, ConstMatrix x, StageRecorder& s
   AttentionCapture capture{all, begin, stages.block("scores", heads, n, n).values.data(),
                            stages.block("scaled", heads, n, n).values.data(),
                            stages.block("probabilities", heads, n, n).values.data()};
-  const Matrix context = matrix_in(s.context, n, heads * config_.d_head);
+  const Matrix context = matrix_in(s.context, n, config_.d_query());
   attend(call, projected, context, capture);
   stages.heads("Z", context, heads);
   stages.matrix("concat", context);

@@ -11,6 +11,20 @@
 
 namespace mha {
 
+std::string_view name_of(Task task) {
+  switch (task) {
+    case Task::fill_mask:
+      return "fill-mask";
+    case Task::classify:
+      return "classify";
+    case Task::tag:
+      return "tag";
+    case Task::answer:
+      return "answer";
+  }
+  throw_internal("task: a value that has no name");
+}
+
 struct Head::Impl {
   HeadWeights weights;
   const Backend& backend;

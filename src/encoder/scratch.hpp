@@ -42,6 +42,8 @@ struct Scratch {
   FloatBuffer unfolded;     ///< [N, kernel · d_model], convolution only
   FloatBuffer heads;        ///< rows gathered for a pooler or a task head
   FloatBuffer head_dense;
+  std::vector<double> pooling_sums;  ///< [d_model]
+  std::vector<float> pooled;         ///< the input of a dense layer
 
   std::uint64_t tables_of = 0;  ///< the encoder that the tables below belong to
   SinusoidalTable sinusoidal;

@@ -14,10 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<PoolingMode, 7> kModes{PoolingMode::cls,   PoolingMode::mean,          PoolingMode::max,
-                                            PoolingMode::last,  PoolingMode::mean_sqrt_len, PoolingMode::weighted_mean,
-                                            PoolingMode::pooler};
-
 constexpr std::array<std::pair<const char*, Activation>, 5> kActivations{{{"none", Activation::none},
                                                                           {"tanh", Activation::tanh},
                                                                           {"relu", Activation::relu},
@@ -28,13 +24,11 @@ constexpr std::array<const char*, 9> kKeys{"pooling",        "normalize", "max_l
                                            "include_prompt", "prompts",   "default_prompt_name", "similarity"};
 
 PoolingMode mode_of(const JsonFields& fields, const json& name) {
-  const auto found =
-      std::find_if(kModes.begin(), kModes.end(), [&](PoolingMode mode) { return name == name_of(mode); });
-  if (found == kModes.end()) {
-    fields.fail_text(
-        "pooling", "expected cls, mean, max, last, mean_sqrt_len, weighted_mean or pooler, got " + json_excerpt(name));
+  if (name.is_string()) {
+    if (const auto mode = pooling_mode_named(name.get_ref<const std::string&>())) return *mode;
   }
-  return *found;
+  fields.fail_text("pooling",
+                   "expected cls, mean, max, last, mean_sqrt_len, weighted_mean or pooler, got " + json_excerpt(name));
 }
 
 DenseModule dense_of(const json& object, std::size_t index, const std::string& origin) {
@@ -107,11 +101,8 @@ SentenceModules take_json_sentence(json& config, const std::string& file, const 
     if (out.lowercase) out.lowercase_from = file + ":lowercase";
     take_prompts(fields, out);
 
-    std::string pooling;
-    for (const PoolingMode mode : out.config.pooling)
-      pooling += (pooling.empty() ? "" : "+") + std::string(name_of(mode));
-    out.decisions.push_back(
-        {"pooling", pooling, fields.has("pooling") ? file + ":pooling" : "assumed: no key pooling"});
+    out.decisions.push_back({"pooling", text_of(out.config.pooling),
+                             fields.has("pooling") ? file + ":pooling" : "assumed: no key pooling"});
     out.decisions.push_back({"normalize", out.config.normalize ? "l2" : "none",
                              fields.has("normalize") ? file + ":normalize" : "assumed: no key normalize"});
   }

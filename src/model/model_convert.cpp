@@ -5,6 +5,7 @@
 #include "io/json.hpp"
 #include "io/json_weights.hpp"
 #include "mha/core/error.hpp"
+#include "model/families/bind_weights.hpp"
 #include "model/json_fields.hpp"
 #include "model/json_sentence.hpp"
 #include "model/model_tools.hpp"
@@ -158,7 +159,7 @@ EmbeddingDrift embedding_drift(const Model& a, const Model& b, std::span<const s
         std::find(sentence.pooling.begin(), sentence.pooling.end(), PoolingMode::pooler) != sentence.pooling.end();
     pooler.resize(model.config().d_model);
     if (wants_pooler) model.encoder().pooler_output(batch, hidden, {pooler.data(), 1, pooler.size()}, workspace);
-    pool(sentence, hidden, 0, pooler.data(), 0, sentence.normalize, model.encoder().backend(), out);
+    pool(sentence, hidden, 0, pooler.data(), 0, sentence.normalize, model.encoder().backend(), workspace, out);
   };
   std::vector<float> from_a;
   std::vector<float> from_b;

@@ -1,6 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "mha/core/error.hpp"
+#include "model/families/bind_head.hpp"
+#include "model/families/bind_weights.hpp"
 #include "model/model_tools.hpp"
 #include "model/opened_model.hpp"
 #include "model/weight_count.hpp"

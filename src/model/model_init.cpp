@@ -8,6 +8,7 @@
 #include "io/json.hpp"
 #include "io/mapped_file.hpp"
 #include "mha/core/error.hpp"
+#include "model/families/bind_weights.hpp"
 #include "model/families/family.hpp"
 #include "model/model_tools.hpp"
 #include "model/model_writer.hpp"

@@ -1,3 +1,5 @@
+#include "mha/model/model_search.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -7,7 +9,6 @@
 #include "core/nearest.hpp"
 #include "io/mapped_file.hpp"
 #include "mha/core/error.hpp"
-#include "mha/model/model.hpp"
 #include "model/builtin_models.hpp"
 
 namespace mha {

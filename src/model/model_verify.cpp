@@ -10,6 +10,8 @@
 #include "io/mapped_file.hpp"
 #include "io/safetensors.hpp"
 #include "mha/core/error.hpp"
+#include "model/families/bind_head.hpp"
+#include "model/families/bind_weights.hpp"
 #include "model/model_tools.hpp"
 #include "model/opened_model.hpp"
 #include "ops/convert.hpp"
@@ -236,7 +238,7 @@ class Verifier {
     }
     std::vector<float> vector;
     const SentenceConfig& sentence = model->sentence();
-    pool(sentence, hidden, 0, pooler.data(), 0, sentence.normalize, model->encoder().backend(), vector);
+    pool(sentence, hidden, 0, pooler.data(), 0, sentence.normalize, model->encoder().backend(), one, vector);
     list_abilities(*model, vector.size());
   }
 
@@ -259,16 +261,13 @@ class Verifier {
   void list_abilities(const Model& model, std::size_t width) {
     const ModelConfig& config = model.config();
     const SentenceConfig& sentence = model.sentence();
-    std::string pooling;
-    for (const PoolingMode mode : sentence.pooling)
-      pooling += (pooling.empty() ? "" : "+") + std::string(name_of(mode));
     const auto length = model.max_length();
     report_.abilities.push_back("token vectors of width " + std::to_string(config.d_model) +
                                 (length ? ", up to " + std::to_string(*length) + " tokens an input" : ""));
     report_.abilities.push_back("attention maps of " + std::to_string(config.n_layers) + " layers × " +
                                 std::to_string(config.n_heads) + " heads");
-    report_.abilities.push_back("sentence vectors of width " + std::to_string(width) + " (" + pooling +
-                                (sentence.normalize ? ", l2" : ", not normalised") + ")");
+    report_.abilities.push_back("sentence vectors of width " + std::to_string(width) + " (" +
+                                text_of(sentence.pooling) + (sentence.normalize ? ", l2" : ", not normalised") + ")");
     if (!sentence.prompts.empty()) {
       std::string names;
       for (const auto& [name, text] : sentence.prompts) names += (names.empty() ? "" : ", ") + name;

@@ -1,8 +1,9 @@
+#include "mha/model/prompts.hpp"
+
 #include <vector>
 
 #include "core/nearest.hpp"
 #include "mha/core/error.hpp"
-#include "mha/model/model.hpp"
 
 namespace mha {
 

@@ -43,12 +43,6 @@ std::string known_modes() {
   return text;
 }
 
-std::string pooling_text(const std::vector<PoolingMode>& modes) {
-  std::string text;
-  for (const PoolingMode mode : modes) text += (text.empty() ? "" : "+") + std::string(name_of(mode));
-  return text;
-}
-
 void read_newer_modes(const JsonFields& fields, std::vector<PoolingMode>& modes) {
   const json& value = fields.at("pooling_mode");
   const auto add = [&](const json& entry) {
@@ -100,7 +94,7 @@ void read_pooling(const FileSet& files, const std::string& name, SentenceModules
     assumed = true;
   }
   out.decisions.push_back(
-      {"pooling", pooling_text(out.config.pooling),
+      {"pooling", text_of(out.config.pooling),
        assumed ? "assumed: no mode in " + name : name + (newer ? ":pooling_mode" : ":pooling_mode_*")});
   if (const auto include = fields.flag("include_prompt")) {
     out.config.include_prompt = *include;
@@ -378,11 +372,6 @@ void bind_dense(DenseModule& dense, const WeightSource& source, const std::strin
                 "bias: expected none, since the module's bias is false");
   }
   dense.owner = source.owner();
-}
-
-void pack_dense(DenseModule& dense, const Backend& backend) {
-  const LinearWeights* const joined[] = {&dense.linear};
-  dense.packed = backend.pack(joined, Precision::f32);
 }
 
 }  // namespace mha

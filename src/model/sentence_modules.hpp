@@ -37,9 +37,6 @@ void check_sentence_widths(const SentenceModules& modules, std::size_t d_model, 
 /// Finds `PREFIXweight` and `PREFIXbias` of a dense module. Errors: model.
 void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix);
 
-/// Packs a bound dense module for a backend. It stays in float32 whatever the encoder computes in.
-void pack_dense(DenseModule& dense, const Backend& backend);
-
 /// Name of a pooling mode as the files write it ("mean_sqrt_len_tokens" → mean_sqrt_len), or nothing.
 std::optional<PoolingMode> pooling_mode_of(std::string_view file_name);
 

@@ -3,7 +3,7 @@
 #include <set>
 #include <string_view>
 
-#include "model/families/family.hpp"
+#include "encoder/places.hpp"
 
 namespace mha {
 

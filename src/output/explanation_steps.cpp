@@ -239,7 +239,7 @@ class Story {
     step.name = "output";
     step.heading = "Step 5  All perspectives: concat and Wo";
     step.analogy = "The reports lie side by side on the table; Wo is the chief who reads them all and decides.";
-    const std::size_t width = e_.config.n_heads * e_.config.d_head;
+    const std::size_t width = e_.config.d_query();
     step.sentences.push_back("The Z of " + number(e_.config.n_heads) + " heads side by side are the concat " +
                              shape(tokens_, width) + ", " + number(e_.config.n_heads) + " × " +
                              number(e_.config.d_head) + " = " + number(width) + "; times Wo" +

@@ -91,7 +91,8 @@ class ModelWorker : public RecordWorker {
       }
     }
     if (!work_.parts.embedding) return;
-    vectors_.pool_rows(input, hidden.rows_of(begin, tokens), prompt_length_, work_.dims, record.embedding);
+    vectors_.pool_rows(input, hidden.rows_of(begin, tokens), prompt_length_, work_.dims, inputs_.workspace(),
+                       record.embedding);
     quantize(work_.quantization, record.embedding);
   }
 

@@ -40,7 +40,7 @@ class PackedInputs {
   static constexpr std::size_t kOperationsWorthThreads = 10'000'000;
 
   static std::size_t operations_a_row(const ModelConfig& config) {
-    const std::size_t weights = config.d_model * (4 * config.n_heads * config.d_head + 2 * config.d_ff);
+    const std::size_t weights = config.d_model * (4 * config.d_query() + 2 * config.d_ff);
     return std::max<std::size_t>(2 * config.n_layers * weights, 1);
   }
 

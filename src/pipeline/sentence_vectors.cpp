@@ -25,10 +25,10 @@ void SentenceVectors::begin(const Batch& batch, ConstMatrix hidden, Workspace& w
 }
 
 void SentenceVectors::pool_rows(std::size_t input, ConstMatrix rows, std::size_t skipped, std::size_t dims,
-                                std::vector<float>& out) {
+                                Workspace& workspace, std::vector<float>& out) {
   const float* pooler = needs_pooler_ ? pooled_.data() + input * d_model_ : nullptr;
   pool(work_.sentence, rows, std::min(skipped, rows.rows), pooler, dims, work_.normalize, work_.encoder->backend(),
-       out);
+       workspace, out);
 }
 
 }  // namespace mha

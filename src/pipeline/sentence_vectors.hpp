@@ -19,7 +19,8 @@ class SentenceVectors {
   /// A batch was encoded: pooler outputs, where pooling reads them.
   void begin(const Batch& batch, ConstMatrix hidden, Workspace& workspace);
   /// The vector of some rows of an input without the first `skipped`. Throws Error{input} where it is not finite.
-  void pool_rows(std::size_t input, ConstMatrix rows, std::size_t skipped, std::size_t dims, std::vector<float>& out);
+  void pool_rows(std::size_t input, ConstMatrix rows, std::size_t skipped, std::size_t dims, Workspace& workspace,
+                 std::vector<float>& out);
 
  private:
   const ModelWork& work_;

@@ -176,10 +176,10 @@ class WindowWorker : public RecordWorker {
       Record& window = part.record->windows[w];
       const TokenRange range{window.window->first_token, window.window->last_token};
       if (!settings_.late || range.size() == 0) {
-        vectors_.pool_rows(input, rows, prompt_length_, dims, window.embedding);
+        vectors_.pool_rows(input, rows, prompt_length_, dims, inputs_.workspace(), window.embedding);
       } else {
         const std::size_t first = part.text.first + range.first - part.pass.tokens.first;
-        vectors_.pool_rows(input, rows.rows_of(first, range.size()), 0, dims, window.embedding);
+        vectors_.pool_rows(input, rows.rows_of(first, range.size()), 0, dims, inputs_.workspace(), window.embedding);
       }
     }
   }

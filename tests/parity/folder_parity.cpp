@@ -80,7 +80,7 @@ struct Embedder {
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
       vectors.emplace_back();
       mha::pool(sentence, hidden.rows_of(rows[i], rows[i + 1] - rows[i]), left_out, nullptr, 0, sentence.normalize,
-                model.encoder().backend(), vectors.back());
+                model.encoder().backend(), workspace, vectors.back());
     }
   }
 };

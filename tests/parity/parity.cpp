@@ -27,7 +27,8 @@
 #include "mha/encoder/encoder.hpp"
 #include "mha/encoder/heads.hpp"
 #include "mha/model/model.hpp"
-#include "model/families/family.hpp"
+#include "model/families/bind_head.hpp"
+#include "model/families/bind_weights.hpp"
 #include "ops/vector.hpp"
 #include "support/shared.hpp"
 
@@ -227,7 +228,8 @@ class Run {
       SentenceConfig sentence;
       sentence.pooling = {mode};
       std::vector<float> vector;
-      pool(sentence, x, 0, nullptr, 0, normalize, model_.encoder->backend(), vector);
+      Workspace workspace;
+      pool(sentence, x, 0, nullptr, 0, normalize, model_.encoder->backend(), workspace, vector);
       return vector;
     };
     compare(c, "pooled_mean", pooled(PoolingMode::mean, false));

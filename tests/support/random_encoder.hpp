@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "mha/encoder/config.hpp"
-#include "model/families/family.hpp"
+#include "model/families/bind_weights.hpp"
 #include "model/weight_source.hpp"
 #include "support/random.hpp"
 
@@ -71,8 +71,8 @@ inline MemoryWeights random_weights(const ModelConfig& c, unsigned seed) {
   if (c.type_vocab_size > 0) put("embeddings.token_type.weight", {c.type_vocab_size, c.position_width()}, 0.5F);
   if (c.factorised()) linear("embeddings.projection", c.d_model, c.embedding_size, c.embedding_projection_bias);
   if (c.embedding_norm) norm("embeddings.norm", c.embedding_norm_width());
-  const std::size_t d_query = c.n_heads * c.d_head;
-  const std::size_t d_key = c.n_kv_heads * c.d_head;
+  const std::size_t d_query = c.d_query();
+  const std::size_t d_key = c.d_key_value();
   const std::size_t buckets = std::max(c.position.relative_buckets, c.position.relative_table_rows);
   for (std::size_t i = 0; i < c.distinct_layers(); ++i) {
     const std::string layer = "layers." + std::to_string(i) + ".";

@@ -120,6 +120,10 @@ struct ModelConfig {
 
   std::optional<std::int32_t> pad_token_id;
 
+  /// Width of the queries of all heads, and of the keys (or values) of all heads.
+  std::size_t d_query() const { return n_heads * d_head; }
+  std::size_t d_key_value() const { return n_kv_heads * d_head; }
+
   /// Columns of the word, position and token type tables, and of the embedding norm.
   bool factorised() const { return embedding_size != 0; }
   std::size_t word_width() const { return embedding_size != 0 ? embedding_size : d_model; }

@@ -84,8 +84,8 @@ double milliseconds_since(Clock::time_point begin) {
 /// Floating-point operations of the matrix products of one forward pass; an add and a multiply count as two.
 double operations(const ModelConfig& config, Shape shape) {
   const auto number = [](std::size_t value) { return static_cast<double>(value); };
-  const double heads = number(config.n_heads * config.d_head);
-  const double key_values = 2 * number(config.n_kv_heads * config.d_head);
+  const double heads = number(config.d_query());
+  const double key_values = 2 * number(config.d_key_value());
   const double matrices = config.feed_forward == ModelConfig::FeedForward::gated ? 3 : 2;
   const double feed_forward = config.feed_forward == ModelConfig::FeedForward::none
                                   ? 0

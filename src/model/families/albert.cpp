@@ -40,17 +40,17 @@ const Family kAlbert{
     .config = config,
     .names = amended(bert_names({"albert.", "", "model."}),
                      [](WeightNames& names) {
-                       names.embedding_projection = "encoder.embedding_hidden_mapping_in";
+                       names[Place::embedding_projection] = "encoder.embedding_hidden_mapping_in";
                        names.layer = "encoder.albert_layer_groups.{}.albert_layers.{}.";
-                       names.query = "attention.query";
-                       names.key = "attention.key";
-                       names.value = "attention.value";
-                       names.attention_output = "attention.dense";
-                       names.attention_norm = "attention.LayerNorm";
-                       names.feed_forward_in = "ffn";
-                       names.feed_forward_out = "ffn_output";
-                       names.feed_forward_norm = "full_layer_layer_norm";
-                       names.pooler = "pooler";
+                       names[Place::query] = "attention.query";
+                       names[Place::key] = "attention.key";
+                       names[Place::value] = "attention.value";
+                       names[Place::attention_output] = "attention.dense";
+                       names[Place::attention_norm] = "attention.LayerNorm";
+                       names[Place::feed_forward_in] = "ffn";
+                       names[Place::feed_forward_out] = "ffn_output";
+                       names[Place::feed_forward_norm] = "full_layer_layer_norm";
+                       names[Place::pooler] = "pooler";
                      }),
     .heads = bert_heads({.dense = "predictions.dense",
                          .norm = "predictions.LayerNorm",

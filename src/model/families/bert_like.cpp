@@ -4,20 +4,20 @@ namespace mha {
 
 WeightNames bert_names(std::vector<std::string_view> prefixes) {
   return {.prefixes = std::move(prefixes),
-          .word = "embeddings.word_embeddings",
-          .position = "embeddings.position_embeddings",
-          .token_type = "embeddings.token_type_embeddings",
-          .embedding_norm = "embeddings.LayerNorm",
           .layer = "encoder.layer.{}.",
-          .query = "attention.self.query",
-          .key = "attention.self.key",
-          .value = "attention.self.value",
-          .attention_output = "attention.output.dense",
-          .attention_norm = "attention.output.LayerNorm",
-          .feed_forward_in = "intermediate.dense",
-          .feed_forward_out = "output.dense",
-          .feed_forward_norm = "output.LayerNorm",
-          .pooler = "pooler.dense"};
+          .places = {{Place::word, "embeddings.word_embeddings"},
+                     {Place::position, "embeddings.position_embeddings"},
+                     {Place::token_type, "embeddings.token_type_embeddings"},
+                     {Place::embedding_norm, "embeddings.LayerNorm"},
+                     {Place::query, "attention.self.query"},
+                     {Place::key, "attention.self.key"},
+                     {Place::value, "attention.self.value"},
+                     {Place::attention_output, "attention.output.dense"},
+                     {Place::attention_norm, "attention.output.LayerNorm"},
+                     {Place::feed_forward_in, "intermediate.dense"},
+                     {Place::feed_forward_out, "output.dense"},
+                     {Place::feed_forward_norm, "output.LayerNorm"},
+                     {Place::pooler, "pooler.dense"}}};
 }
 
 HeadTable bert_heads(HeadNames fill_mask, HeadNames classify) {

@@ -115,9 +115,9 @@ HeadTable head_table() {
 // What both versions spell alike.
 WeightNames names_of_both() {
   return amended(bert_names({"deberta.", "", "model."}), [](WeightNames& names) {
-    names.embedding_projection = "embeddings.embed_proj";
-    names.relative_table = "encoder.rel_embeddings";
-    names.pooler = {};
+    names[Place::embedding_projection] = "embeddings.embed_proj";
+    names[Place::relative_table] = "encoder.rel_embeddings";
+    names.drop({Place::pooler});
   });
 }
 
@@ -128,13 +128,13 @@ const Family kDeberta{
     .config = config_v1,
     .names = amended(names_of_both(),
                      [](WeightNames& names) {
-                       names.query = names.key = names.value = {};
+                       names.drop({Place::query, Place::key, Place::value});
                        names.packed_qkv = "attention.self.in_proj";
                        names.packed_by_head = true;
                        names.query_bias = "attention.self.q_*";
                        names.value_bias = "attention.self.v_*";
-                       names.position_key = "attention.self.pos_proj";
-                       names.position_query = "attention.self.pos_q_proj";
+                       names[Place::position_key] = "attention.self.pos_proj";
+                       names[Place::position_query] = "attention.self.pos_q_proj";
                        names.position_key_bias = false;
                      }),
     .heads = head_table(),
@@ -146,14 +146,14 @@ const Family kDebertaV2{
     .config = config_v2,
     .names = amended(names_of_both(),
                      [](WeightNames& names) {
-                       names.query = "attention.self.query_proj";
-                       names.key = "attention.self.key_proj";
-                       names.value = "attention.self.value_proj";
-                       names.position_key = "attention.self.pos_key_proj";
-                       names.position_query = "attention.self.pos_query_proj";
-                       names.relative_norm = "encoder.LayerNorm";
-                       names.convolution = "encoder.conv.conv";
-                       names.convolution_norm = "encoder.conv.LayerNorm";
+                       names[Place::query] = "attention.self.query_proj";
+                       names[Place::key] = "attention.self.key_proj";
+                       names[Place::value] = "attention.self.value_proj";
+                       names[Place::position_key] = "attention.self.pos_key_proj";
+                       names[Place::position_query] = "attention.self.pos_query_proj";
+                       names[Place::relative_norm] = "encoder.LayerNorm";
+                       names[Place::convolution] = "encoder.conv.conv";
+                       names[Place::convolution_norm] = "encoder.conv.LayerNorm";
                      }),
     .heads = head_table(),
     .adapt = adapt,

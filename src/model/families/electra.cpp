@@ -20,8 +20,8 @@ const Family kElectra{
     .config = config,
     .names = amended(bert_names({"electra.", "", "model."}),
                      [](WeightNames& names) {
-                       names.embedding_projection = "embeddings_project";
-                       names.pooler = {};
+                       names[Place::embedding_projection] = "embeddings_project";
+                       names.drop({Place::pooler});
                      }),
     .heads = bert_heads({.dense = "generator_predictions.dense",
                          .activation = Activation::gelu,

@@ -40,11 +40,11 @@ const Family kEsm{
     .config = config,
     .names = amended(bert_names({"esm.", "", "model."}),
                      [](WeightNames& names) {
-                       names.token_type = {};
-                       names.embedding_norm = "embeddings.layer_norm";
-                       names.attention_norm = "attention.LayerNorm";
-                       names.feed_forward_norm = "LayerNorm";
-                       names.final_norm = "encoder.emb_layer_norm_after";
+                       names.drop({Place::token_type});
+                       names[Place::embedding_norm] = "embeddings.layer_norm";
+                       names[Place::attention_norm] = "attention.LayerNorm";
+                       names[Place::feed_forward_norm] = "LayerNorm";
+                       names[Place::final_norm] = "encoder.emb_layer_norm_after";
                      }),
     .heads = {.fill_mask = amended(roberta_fill_mask(), [](HeadNames& head) { head.out_bias = "lm_head"; }),
               .classify = roberta_classify(),

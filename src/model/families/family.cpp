@@ -52,20 +52,6 @@ std::string model_type_of(const json& config, const std::string& file) {
 
 }  // namespace
 
-std::string_view name_of(Task task) {
-  switch (task) {
-    case Task::fill_mask:
-      return "fill-mask";
-    case Task::classify:
-      return "classify";
-    case Task::tag:
-      return "tag";
-    case Task::answer:
-      return "answer";
-  }
-  throw_internal("task: a value that has no name");
-}
-
 const HeadNames& HeadTable::of(Task task) const {
   switch (task) {
     case Task::fill_mask:

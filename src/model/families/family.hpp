@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -9,43 +11,54 @@
 #include <utility>
 #include <vector>
 
+#include "encoder/places.hpp"
 #include "mha/encoder/config.hpp"
 #include "mha/encoder/heads.hpp"
-#include "mha/encoder/weights.hpp"
 #include "mha/model/decision.hpp"
 #include "model/config_reader.hpp"
-#include "model/weight_source.hpp"
 
 namespace mha {
 
-/// How one family spells the places of its weights; empty: the family has no such place.
+/// The spelling of each place; empty: the family has no such place.
+class PlaceNames {
+ public:
+  PlaceNames() = default;
+  PlaceNames(std::initializer_list<std::pair<Place, std::string_view>> names) {
+    for (const auto& [place, name] : names) (*this)[place] = name;
+  }
+  std::string_view& operator[](Place place) { return names_[static_cast<std::size_t>(place)]; }
+  std::string_view operator[](Place place) const { return names_[static_cast<std::size_t>(place)]; }
+
+ private:
+  std::array<std::string_view, kPlaces> names_{};
+};
+
+/// How one family spells the places of its weights.
 ///
-/// A name leaves out the family's prefix and the last part: "pooler.dense" stands for `pooler.dense.weight` and
-/// `pooler.dense.bias`; where the last part is joined otherwise, `*` marks its place ("self_attn.in_proj_*").
+/// A name leaves out the family's prefix and the last part: "pooler.dense" means `pooler.dense.weight` and
+/// `pooler.dense.bias`. If the last part is joined otherwise, `*` marks its place ("self_attn.in_proj_*").
 /// Spellings of one place are separated by `|`; the first that is in the file counts. Norms may be called gamma and
 /// beta.
 struct WeightNames {
-  std::vector<std::string_view> prefixes{""};  ///< in front of everything; the one under which the word table is found
+  std::vector<std::string_view> prefixes{""};  ///< before every name; the first under which the word table is found
   bool biases_optional = false;                ///< an absent bias is zero (mha-json), else it is missing
-
-  std::string_view word{}, position{}, token_type{}, embedding_norm{}, embedding_projection{};
-
   std::string_view layer{};  ///< prefix of a layer, `{}` for its number; two of them: group and number within it
   std::size_t layers_in_group = 1;
-  std::string_view query{}, key{}, value{};
-  std::string_view packed_qkv{};  ///< instead of the three: their rows one after the other
+
+  std::string_view packed_qkv{};  ///< instead of query, key and value: their rows one after the other
   bool packed_by_head = false;    ///< … or query, key, value of head 0, then of head 1, … (DeBERTa 2020)
   std::string_view query_bias{}, value_bias{};  ///< their own arrays; the key then has none
-  std::string_view attention_output{}, attention_norm{};
-  std::string_view position_key{}, position_query{};
   bool position_key_bias = true;
-  std::string_view feed_forward_in{}, feed_forward_gate{}, feed_forward_out{}, feed_forward_norm{};
-  /// Instead of in and gate: both, one after the other; the gate is the branch that gets the activation.
+  /// Instead of feed_forward_in and feed_forward_gate: both, one after the other.
   std::string_view packed_gate_in{}, packed_in_gate{};
 
-  std::string_view layer_relative_bias{};  ///< where each layer has its own table (UMT5)
-  std::string_view final_norm{}, relative_bias{}, relative_table{}, relative_norm{}, convolution{}, convolution_norm{},
-      pooler{};
+  PlaceNames places{};
+  std::string_view& operator[](Place place) { return places[place]; }
+  std::string_view operator[](Place place) const { return places[place]; }
+  /// Says that the family has no such places.
+  void drop(std::initializer_list<Place> absent) {
+    for (const Place place : absent) places[place] = {};
+  }
 };
 
 /// How one family spells a head (see HeadWeights). Names as in WeightNames; they stand without the encoder's prefix, or
@@ -100,26 +113,8 @@ struct FamilyModel {
 /// `file` is how messages name it. Throws Error{model} `FILE: KEY: expected …, got …`.
 FamilyModel read_family(const nlohmann::json& config, const std::string& file, std::string_view model_type = "");
 
-/// Finds all arrays of the encoder and checks types and shapes. Names that were not taken are appended to `unused`,
-/// sorted. Throws Error{model}: a missing array (name, shape that the configuration implies, nearest name in the file),
-/// a wrong shape (name, expected, found), a type that is no float (name, type).
-Weights bind_weights(const FamilyModel& family, const WeightSource& source, std::vector<std::string>& unused);
-
-/// The tasks for which the file holds a head: those that `architectures` names, else those whose arrays are there.
-std::vector<Task> tasks_of(const FamilyModel& family, const WeightSource& source);
-/// Finds the arrays of one head and takes their names off `unused`. Throws Error{model} as bind_weights, and when the
-/// family has no such head.
-HeadWeights bind_head(const FamilyModel& family, Task task, const Weights& weights, const WeightSource& source,
-                      std::vector<std::string>& unused);
-
 /// The `config` object of an mha-json file: every switch that differs from its default, and all sizes.
 nlohmann::json config_to_json(const ModelConfig& config);
-/// Every array that is present, under its mha-json name (without `.scale` arrays), in the order of the forward pass.
-std::vector<std::pair<std::string, const Weight*>> named_weights(const Weights& weights);
-
-/// Throws Error{model} where an array that the configuration needs is absent or has another shape or type.
-void check_weights(const ModelConfig& config, const Weights& weights);
-
 /// The block of BERT (Devlin et al. 2018), which many families share: post-norm, biases, embedding norm, GELU. Reads
 /// the keys that they spell alike: sizes, layer_norm_eps, pad_token_id, and refuses decoders.
 ModelConfig read_bert_block(ConfigReader& read, double default_eps = 1e-12);

@@ -33,12 +33,12 @@ const Family kGte{
     .config = config,
     .names = amended(bert_names({"new.", "", "gte.", "model."}),
                      [](WeightNames& names) {
-                       names.position = names.query = names.key = names.value = names.feed_forward_in = {};
+                       names.drop({Place::position, Place::query, Place::key, Place::value, Place::feed_forward_in});
                        names.packed_qkv = "attention.qkv_proj";
-                       names.attention_output = "attention.o_proj";
-                       names.attention_norm = "attn_ln";
-                       names.feed_forward_out = "mlp.down_proj";
-                       names.feed_forward_norm = "mlp_ln";
+                       names[Place::attention_output] = "attention.o_proj";
+                       names[Place::attention_norm] = "attn_ln";
+                       names[Place::feed_forward_out] = "mlp.down_proj";
+                       names[Place::feed_forward_norm] = "mlp_ln";
                        names.packed_in_gate = "mlp.up_gate_proj";
                      }),
     .heads = {.fill_mask = {.dense = "lm_head.dense",

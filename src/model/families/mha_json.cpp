@@ -316,35 +316,21 @@ json config_to_json(const ModelConfig& c) {
   return out;
 }
 
+namespace {
+
+/// The names of the table of places.
+WeightNames names() {
+  WeightNames names{.biases_optional = true, .layer = "layers.{}."};
+  for (const PlaceInfo& place : places()) names[place.place] = place.name;
+  return names;
+}
+
+}  // namespace
+
 const Family kMhaJson{
     .model_types = {"mha-json"},
     .config = config,
-    .names = {.biases_optional = true,
-              .word = "embeddings.word",
-              .position = "embeddings.position",
-              .token_type = "embeddings.token_type",
-              .embedding_norm = "embeddings.norm",
-              .embedding_projection = "embeddings.projection",
-              .layer = "layers.{}.",
-              .query = "attention.query",
-              .key = "attention.key",
-              .value = "attention.value",
-              .attention_output = "attention.output",
-              .attention_norm = "attention.norm",
-              .position_key = "attention.position_key",
-              .position_query = "attention.position_query",
-              .feed_forward_in = "feed_forward.in",
-              .feed_forward_gate = "feed_forward.gate",
-              .feed_forward_out = "feed_forward.out",
-              .feed_forward_norm = "feed_forward.norm",
-              .layer_relative_bias = "attention.relative_bias",
-              .final_norm = "final_norm",
-              .relative_bias = "relative_bias",
-              .relative_table = "relative_table",
-              .relative_norm = "relative_norm",
-              .convolution = "convolution",
-              .convolution_norm = "convolution_norm",
-              .pooler = "pooler"},
+    .names = names(),
     .heads = {},
 };
 

@@ -29,13 +29,13 @@ const Family kMpnet{
     .config = config,
     .names = amended(bert_names({"mpnet.", "", "model."}),
                      [](WeightNames& names) {
-                       names.token_type = {};
-                       names.query = "attention.attn.q";
-                       names.key = "attention.attn.k";
-                       names.value = "attention.attn.v";
-                       names.attention_output = "attention.attn.o";
-                       names.attention_norm = "attention.LayerNorm";
-                       names.relative_bias = "encoder.relative_attention_bias";
+                       names.drop({Place::token_type});
+                       names[Place::query] = "attention.attn.q";
+                       names[Place::key] = "attention.attn.k";
+                       names[Place::value] = "attention.attn.v";
+                       names[Place::attention_output] = "attention.attn.o";
+                       names[Place::attention_norm] = "attention.LayerNorm";
+                       names[Place::relative_bias] = "encoder.relative_attention_bias";
                      }),
     .heads = bert_heads(roberta_fill_mask(), roberta_classify()),
 };

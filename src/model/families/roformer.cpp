@@ -21,9 +21,9 @@ const Family kRoformer{
     .config = config,
     .names = amended(bert_names({"roformer.", "", "model."}),
                      [](WeightNames& names) {
-                       names.position = {};
-                       names.embedding_projection = "embeddings_project";
-                       names.pooler = {};
+                       names.drop({Place::position});
+                       names[Place::embedding_projection] = "embeddings_project";
+                       names.drop({Place::pooler});
                      }),
     .heads = bert_heads(bert_fill_mask(), roberta_classify(std::nullopt)),
 };

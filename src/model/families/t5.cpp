@@ -57,25 +57,24 @@ ModelConfig config_umt5(ConfigReader& read) {
 }
 
 void adapt(ConfigReader&, const ModelConfig& c, WeightNames& names, HeadTable&) {
-  names.feed_forward_in = c.gated() ? "layer.1.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi";
+  names[Place::feed_forward_in] = c.gated() ? "layer.1.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi";
 }
 
 const WeightNames kNames{
     .prefixes = {"", "transformer.", "model."},
-    .word = "shared|encoder.embed_tokens",
     .layer = "encoder.block.{}.",
-    .query = "layer.0.SelfAttention.q",
-    .key = "layer.0.SelfAttention.k",
-    .value = "layer.0.SelfAttention.v",
-    .attention_output = "layer.0.SelfAttention.o",
-    .attention_norm = "layer.0.layer_norm",
-    .feed_forward_gate = "layer.1.DenseReluDense.wi_0",
-    .feed_forward_out = "layer.1.DenseReluDense.wo",
-    .feed_forward_norm = "layer.1.layer_norm",
-    .layer_relative_bias = "layer.0.SelfAttention.relative_attention_bias",
-    .final_norm = "encoder.final_layer_norm",
-    .relative_bias = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
-};
+    .places = {{Place::word, "shared|encoder.embed_tokens"},
+               {Place::query, "layer.0.SelfAttention.q"},
+               {Place::key, "layer.0.SelfAttention.k"},
+               {Place::value, "layer.0.SelfAttention.v"},
+               {Place::attention_output, "layer.0.SelfAttention.o"},
+               {Place::attention_norm, "layer.0.layer_norm"},
+               {Place::feed_forward_gate, "layer.1.DenseReluDense.wi_0"},
+               {Place::feed_forward_out, "layer.1.DenseReluDense.wo"},
+               {Place::feed_forward_norm, "layer.1.layer_norm"},
+               {Place::layer_relative_bias, "layer.0.SelfAttention.relative_attention_bias"},
+               {Place::final_norm, "encoder.final_layer_norm"},
+               {Place::relative_bias, "encoder.block.0.layer.0.SelfAttention.relative_attention_bias"}}};
 const HeadTable kHeads{.fill_mask = {}, .classify = {}, .tag = {.out = "classifier"}, .answer = {}};
 
 }  // namespace

@@ -1,9 +1,9 @@
-#include "model/families/family.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "model/families/bind_head.hpp"
+#include "model/families/bind_weights.hpp"
 #include "support/random_encoder.hpp"
 #include "support/throws.hpp"
 
@@ -60,9 +60,9 @@ TEST_CASE("every family reads where its weights and sizes are, by data alone") {
     const Family* family = family_named(name);
     REQUIRE(family != nullptr);
     CHECK(family->config != nullptr);
-    CHECK(!family->names.word.empty());
+    CHECK(!family->names[Place::word].empty());
     CHECK(family->names.layer.find("{}") != std::string::npos);
-    CHECK((!family->names.query.empty() || !family->names.packed_qkv.empty()));
+    CHECK((!family->names[Place::query].empty() || !family->names.packed_qkv.empty()));
   }
   CHECK(family_named("gpt2") == nullptr);
 }
@@ -160,10 +160,14 @@ TEST_CASE("a wrong shape or type is an error with name, expected and found, othe
   w.view("bert.embeddings.LayerNorm.weight").dtype = DType::i64;
   CHECK(error_of(ErrorKind::model, [&] { bind_weights(model, w, unused); }) ==
         "memory: tensor bert.embeddings.LayerNorm.weight: expected weights of type F32, F16, BF16 or F64, got I64");
-  w.view("bert.embeddings.LayerNorm.weight").dtype = DType::i8;
+  w.view("bert.embeddings.LayerNorm.weight").dtype = DType::i8;  // only matrices may be I8
+  CHECK(error_of(ErrorKind::model, [&] { bind_weights(model, w, unused); }) ==
+        "memory: tensor bert.embeddings.LayerNorm.weight: expected weights of type F32, F16, BF16 or F64, got I8");
+  w = bert_weights(model.config);
+  w.view("bert.encoder.layer.0.attention.self.query.weight").dtype = DType::i8;
   CHECK(error_of(ErrorKind::model, [&] {
           bind_weights(model, w, unused);
-        }).find("bert.embeddings.LayerNorm.weight.scale, got I8 alone") != std::string::npos);
+        }).find("self.query.weight.scale, got I8 alone") != std::string::npos);
   w = bert_weights(model.config);
   w.add("bert.embeddings.position_ids", {1, 32}, std::vector<float>(32));
   w.add("adapter", {1}, {0.0F});

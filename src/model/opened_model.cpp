@@ -1,3 +1,5 @@
+#include "model/opened_model.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -11,7 +13,6 @@
 #include "model/builtin_models.hpp"
 #include "model/json_fields.hpp"
 #include "model/json_sentence.hpp"
-#include "model/opened_model.hpp"
 #include "model/weight_count.hpp"
 #include "model/weight_sources.hpp"
 
@@ -124,105 +125,7 @@ void open_json(OpenedModel& model, const std::string& name) {
   model.family = read_family(config, file.origin, kJsonType);
 }
 
-/// Which precision `--dtype` means.
-Precision precision_of(const std::string& dtype, const Backend& backend) {
-  if (dtype == "auto") return backend.exact_precision();
-  const std::map<std::string, Precision> known{{"f32", Precision::f32},
-                                               {"bf16", Precision::bf16},
-                                               {"int8", Precision::int8},
-                                               {"bf16x3", Precision::bf16x3},
-                                               {"bf16x6", Precision::bf16x6}};
-  const auto found = known.find(dtype);
-  if (found == known.end()) throw_usage("--dtype: expected auto, f32, bf16, int8 or bf16x3, got " + dtype);
-  if (!backend.supports(found->second)) {
-    throw_usage("--dtype: " + dtype + ": the backend " + std::string(backend.name()) +
-                " does not have it on this machine; try --dtype auto");
-  }
-  return found->second;
-}
-
-class LoadedModel final : public Model {
- public:
-  LoadedModel(std::shared_ptr<const OpenedModel> opened, const LoadOptions& options)
-      : opened_(std::move(opened)),
-        backend_(backend_named(options.backend)),
-        precision_(precision_of(options.dtype, backend_)),
-        tokenizer_(open_tokenizer(*opened_, options)),
-        source_(open_weights(*opened_)),
-        sentence_(opened_->sentence.config),
-        decisions_(opened_->decisions) {
-    Weights weights = bind_weights(opened_->family, *source_, unused_);
-    bind_dense_modules(*opened_, *source_, sentence_, unused_);
-    for (DenseModule& dense : sentence_.dense) pack_dense(dense, backend_);
-    count_ = count_weights(weights, sentence_);
-    encoder_ = std::make_unique<Encoder>(opened_->family.config, std::move(weights), backend_, precision_);
-    require_pooler(sentence_.pooling);
-    decisions_.push_back(
-        {"backend", std::string(backend_.name()), options.backend == "auto" ? "best of this machine" : "--backend"});
-  }
-
-  const ModelLocation& location() const override { return opened_->location; }
-  const ModelConfig& config() const override { return opened_->family.config; }
-  const Tokenizer& tokenizer() const override { return *tokenizer_; }
-  std::shared_ptr<const Tokenizer> shared_tokenizer() const override { return tokenizer_; }
-  const Encoder& encoder() const override { return *encoder_; }
-  const SentenceConfig& sentence() const override { return sentence_; }
-  std::optional<std::size_t> max_length() const override { return opened_->max_length; }
-  const std::vector<Decision>& decisions() const override { return decisions_; }
-  std::vector<ModelFile> files() const override { return opened_->files->opened(); }
-  const std::vector<std::string>& unused_tensors() const override { return unused_; }
-  const std::vector<std::string>& notes() const override { return opened_->notes; }
-  std::size_t parameters() const override { return count_.parameters; }
-  std::size_t weight_bytes() const override { return count_.bytes; }
-  std::string weights_dtype() const override { return count_.dtype; }
-
-  std::size_t embedding_width(const std::vector<PoolingMode>& pooling) const override {
-    require_pooler(pooling);
-    std::size_t width = config().d_model * pooling.size();
-    for (const DenseModule& dense : sentence_.dense) {
-      if (dense.in != width) {
-        throw_usage("--pooling: the dense module " + dense.folder + " of this model expects " +
-                    std::to_string(dense.in) + " values, this pooling gives " + std::to_string(width) +
-                    "; leave --pooling out");
-      }
-      width = dense.out;
-    }
-    return width;
-  }
-
-  std::vector<Task> tasks() const override { return tasks_of(opened_->family, *source_); }
-
-  std::shared_ptr<const Head> load_head(Task task) const override {
-    std::vector<std::string> unused = unused_;
-    return std::make_shared<const Head>(bind_head(opened_->family, task, encoder_->weights(), *source_, unused),
-                                        backend_, precision_);
-  }
-
- private:
-  void require_pooler(const std::vector<PoolingMode>& pooling) const {
-    if (std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) == pooling.end()) return;
-    if (encoder_->weights().pooler.weight.present()) return;
-    throw_usage("--pooling pooler: " + opened_->files->origin() +
-                ": this model has no pooler weights; use --pooling cls or --pooling mean");
-  }
-
-  std::shared_ptr<const OpenedModel> opened_;
-  const Backend& backend_;
-  Precision precision_;
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  std::shared_ptr<const WeightSource> source_;
-  SentenceConfig sentence_;
-  std::vector<Decision> decisions_;
-  std::vector<std::string> unused_;
-  std::unique_ptr<const Encoder> encoder_;
-  WeightCount count_;
-};
-
 }  // namespace
-
-Precision load_precision(const LoadOptions& options) {
-  return precision_of(options.dtype, backend_named(options.backend));
-}
 
 FileBytes RecordingFiles::open(std::string_view name) const {
   FileBytes file = files_->open(name);
@@ -382,14 +285,6 @@ ModelHeader read_model_header(const ModelLocation& location, const LoadOptions& 
   header.sentence = header.opened->sentence.config;
   header.max_length = header.opened->max_length;
   return header;
-}
-
-std::shared_ptr<const Model> Model::load(const ModelHeader& header, const LoadOptions& options) {
-  return std::make_shared<const LoadedModel>(header.opened, options);
-}
-
-std::shared_ptr<const Model> Model::load(const ModelLocation& location, const LoadOptions& options) {
-  return std::make_shared<const LoadedModel>(open_model(location, options), options);
 }
 
 }  // namespace mha

@@ -1,9 +1,11 @@
+#include "mha/encoder/pooling.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "encoder/workspace.hpp"
 #include "mha/core/error.hpp"
-#include "mha/model/model.hpp"
 #include "ops/vector.hpp"
 
 namespace mha {
@@ -68,21 +70,6 @@ void append_pooled(PoolingMode mode, ConstMatrix hidden, std::size_t first, cons
 
 }  // namespace
 
-double similarity(const SentenceConfig& sentence, std::span<const float> x, std::span<const float> y) {
-  if (sentence.similarity == "cosine") return cosine(x, y);
-  double product = 0;
-  double squares = 0;
-  double distance = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double difference = double{x[i]} - double{y[i]};
-    product += double{x[i]} * double{y[i]};
-    squares += difference * difference;
-    distance += std::abs(difference);
-  }
-  if (sentence.similarity == "dot") return product;
-  return sentence.similarity == "euclidean" ? -std::sqrt(squares) : -distance;
-}
-
 std::string_view name_of(PoolingMode mode) {
   switch (mode) {
     case PoolingMode::cls:
@@ -103,15 +90,33 @@ std::string_view name_of(PoolingMode mode) {
   return "?";
 }
 
-void pool(const SentenceConfig& sentence, ConstMatrix hidden, std::size_t first, const float* pooler, std::size_t dims,
-          bool normalize, const Backend& backend, std::vector<float>& out) {
-  if (first >= hidden.rows) throw_input("no tokens to pool");
-  thread_local std::vector<double> sums;
-  out.clear();
-  for (const PoolingMode mode : sentence.pooling) append_pooled(mode, hidden, first, pooler, sums, out);
+std::optional<PoolingMode> pooling_mode_named(std::string_view name) {
+  for (const PoolingMode mode : {PoolingMode::cls, PoolingMode::mean, PoolingMode::max, PoolingMode::last,
+                                 PoolingMode::mean_sqrt_len, PoolingMode::weighted_mean, PoolingMode::pooler}) {
+    if (name_of(mode) == name) return mode;
+  }
+  return std::nullopt;
+}
 
-  thread_local std::vector<float> input;
-  for (const DenseModule& dense : sentence.dense) {
+std::string text_of(const std::vector<PoolingMode>& modes) {
+  std::string text;
+  for (const PoolingMode mode : modes) text += (text.empty() ? "" : "+") + std::string(name_of(mode));
+  return text;
+}
+
+void pack_dense(DenseModule& dense, const Backend& backend) {
+  const LinearWeights* const joined[] = {&dense.linear};
+  dense.packed = backend.pack(joined, Precision::f32);
+}
+
+void pool(const PoolingConfig& config, ConstMatrix hidden, std::size_t first, const float* pooler, std::size_t dims,
+          bool normalize, const Backend& backend, Workspace& workspace, std::vector<float>& out) {
+  if (first >= hidden.rows) throw_input("no tokens to pool");
+  Scratch& s = *workspace.impl;
+  out.clear();
+  for (const PoolingMode mode : config.pooling) append_pooled(mode, hidden, first, pooler, s.pooling_sums, out);
+
+  for (const DenseModule& dense : config.dense) {
     if (dense.packed == nullptr) throw_internal("pooling: dense module " + dense.folder + " was not loaded");
     if (dense.in != out.size()) {
       throw_usage("pooling: dense module " + dense.folder + ": expected " + std::to_string(dense.in) +
@@ -119,11 +124,11 @@ void pool(const SentenceConfig& sentence, ConstMatrix hidden, std::size_t first,
                   "; use the pooling that the model was made with");
     }
     if (dense.normalize_input) normalize_l2(out);
-    input.swap(out);
+    s.pooled.swap(out);
     out.resize(dense.out);
     LinearTail tail;
     tail.activation = dense.activation;
-    backend.linear(*dense.packed, {input.data(), 1, dense.in}, {out.data(), 1, dense.out}, tail, nullptr);
+    backend.linear(*dense.packed, {s.pooled.data(), 1, dense.in}, {out.data(), 1, dense.out}, tail, nullptr);
   }
 
   if (dims > out.size()) {

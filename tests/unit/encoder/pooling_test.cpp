@@ -1,10 +1,10 @@
+#include "mha/encoder/pooling.hpp"
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "mha/model/model.hpp"
-#include "model/sentence_modules.hpp"
 #include "support/throws.hpp"
 
 using Catch::Matchers::Contains;
@@ -22,11 +22,12 @@ const mha::Backend& reference() { return mha::backend_named("reference"); }
 const Values kHidden{1, -2, 3, 4, 5, 0};
 
 Values pooled(std::vector<PoolingMode> modes, std::size_t first = 0, bool normalize = false, std::size_t dims = 0) {
-  mha::SentenceConfig sentence;
+  mha::PoolingConfig sentence;
   sentence.pooling = std::move(modes);
   const Values pooler{7, 8};
   Values out;
-  mha::pool(sentence, {kHidden.data(), 3, 2}, first, pooler.data(), dims, normalize, reference(), out);
+  mha::Workspace workspace;
+  mha::pool(sentence, {kHidden.data(), 3, 2}, first, pooler.data(), dims, normalize, reference(), workspace, out);
   return out;
 }
 
@@ -64,7 +65,8 @@ TEST_CASE("dimensions are cut first and normalised then") {
 TEST_CASE("a vector of zeros stays one when it is normalised") {
   const Values zeros{0, 0};
   Values out;
-  mha::pool({}, {zeros.data(), 1, 2}, 0, nullptr, 0, true, reference(), out);
+  mha::Workspace workspace;
+  mha::pool({}, {zeros.data(), 1, 2}, 0, nullptr, 0, true, reference(), workspace, out);
   CHECK(out == zeros);
 }
 
@@ -75,7 +77,7 @@ TEST_CASE("dense modules follow the pooling, each on what the one before gives")
   const auto view = [](const Values& values, std::vector<std::size_t> shape) {
     return mha::TensorView{mha::DType::f32, std::move(shape), reinterpret_cast<const std::byte*>(values.data())};
   };
-  mha::SentenceConfig sentence;
+  mha::PoolingConfig sentence;
   sentence.pooling = {PoolingMode::cls};
   sentence.dense.resize(2);
   sentence.dense[0].in = 2;
@@ -88,13 +90,14 @@ TEST_CASE("dense modules follow the pooling, each on what the one before gives")
   sentence.dense[1].linear.weight = {"c", view(second, {1, 3}), {}};
   for (mha::DenseModule& dense : sentence.dense) mha::pack_dense(dense, reference());
   Values out;
+  mha::Workspace workspace;
   // relu(1, -2, 1 - 2 + 1) = (1, 0, 0), summed 1.
-  mha::pool(sentence, {kHidden.data(), 3, 2}, 0, nullptr, 0, false, reference(), out);
+  mha::pool(sentence, {kHidden.data(), 3, 2}, 0, nullptr, 0, false, reference(), workspace, out);
   CHECK(out == Values{1});
   sentence.pooling = {PoolingMode::cls, PoolingMode::mean};
   CHECK_THAT(error_of(ErrorKind::usage,
                       [&] {
-                        mha::pool(sentence, {kHidden.data(), 3, 2}, 0, nullptr, 0, false, reference(), out);
+                        mha::pool(sentence, {kHidden.data(), 3, 2}, 0, nullptr, 0, false, reference(), workspace, out);
                       }),
              Contains("expected 2"));
 }
@@ -102,23 +105,10 @@ TEST_CASE("dense modules follow the pooling, each on what the one before gives")
 TEST_CASE("a vector that is not finite is an error, never an output") {
   const Values bad{1, std::numeric_limits<float>::infinity()};
   Values out;
+  mha::Workspace workspace;
   CHECK_THAT(error_of(ErrorKind::input,
                       [&] {
-                        mha::pool({}, {bad.data(), 1, 2}, 0, nullptr, 0, false, reference(), out);
+                        mha::pool({}, {bad.data(), 1, 2}, 0, nullptr, 0, false, reference(), workspace, out);
                       }),
              Contains("finite numbers"));
-}
-
-TEST_CASE("vectors are compared as the model says") {
-  mha::SentenceConfig sentence;
-  const Values x{1, 2};
-  const Values y{4, -2};
-  CHECK(mha::similarity(sentence, x, y) == Approx(0));
-  CHECK(mha::similarity(sentence, x, Values{2, 4}) == Approx(1));
-  sentence.similarity = "dot";
-  CHECK(mha::similarity(sentence, x, Values{2, 4}) == 10);
-  sentence.similarity = "euclidean";
-  CHECK(mha::similarity(sentence, x, y) == -5);
-  sentence.similarity = "manhattan";
-  CHECK(mha::similarity(sentence, x, y) == -7);
 }

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mha/encoder/weights.hpp"
+#include "model/families/family.hpp"
+#include "model/weight_source.hpp"
+
+namespace mha {
+
+/// Finds all arrays of the encoder and checks types and shapes. Names that were not taken are appended to `unused`,
+/// sorted. Errors: model, as ArrayFinder.
+Weights bind_weights(const FamilyModel& family, const WeightSource& source, std::vector<std::string>& unused);
+
+}  // namespace mha
