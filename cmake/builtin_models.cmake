@@ -11,7 +11,8 @@ function(mha_builtin_model target name folder)
     string(MAKE_C_IDENTIFIER "${name}_${file}" symbol)
     mha_embed(${target} ${symbol} ${folder}/${file})
     set_property(GLOBAL APPEND_STRING PROPERTY MHA_BUILTIN_DECLARATIONS
-      "extern \"C\" const unsigned char mha_embedded_${symbol}[];\nextern \"C\" const std::size_t mha_embedded_${symbol}_size;\n")
+      "extern \"C\" const unsigned char mha_embedded_${symbol}[];\n"
+      "extern \"C\" const std::size_t mha_embedded_${symbol}_size;\n")
     set_property(GLOBAL APPEND_STRING PROPERTY MHA_BUILTIN_ROWS
       "    {\"${name}\", \"${file}\", mha_embedded_${symbol}, &mha_embedded_${symbol}_size},\n")
   endforeach()

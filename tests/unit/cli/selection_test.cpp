@@ -7,7 +7,7 @@
 #include "cli/options.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::cli::parse_ablate;
 using mha::cli::parse_ranges;

@@ -53,7 +53,7 @@ class TwoThreads final : public Executor {
 
 }  // namespace
 
-TEST_CASE("with every switch, the fast backend computes what the reference backend does") {
+TEST_CASE("with every switch, the fast backend computes what the reference backend does", "[kernels]") {
   for (const auto& [name, config] : test::every_switch()) {
     INFO(name);
     const Model fast(config, 7);
@@ -64,7 +64,8 @@ TEST_CASE("with every switch, the fast backend computes what the reference backe
   }
 }
 
-TEST_CASE("with every switch, an input gives the same bits alone and in a batch, on one thread and on two") {
+TEST_CASE("with every switch, an input gives the same bits alone and in a batch, on one thread and on two",
+          "[kernels]") {
   TwoThreads two;
   for (const auto& [name, config] : test::every_switch()) {
     INFO(name);
@@ -82,7 +83,7 @@ TEST_CASE("with every switch, an input gives the same bits alone and in a batch,
   }
 }
 
-TEST_CASE("with every switch, capture changes no bit, and attention rows sum to 1") {
+TEST_CASE("with every switch, capture changes no bit, and attention rows sum to 1", "[kernels]") {
   for (const auto& [name, config] : test::every_switch()) {
     INFO(name);
     const Model m(config, 11);
@@ -106,7 +107,7 @@ TEST_CASE("with every switch, capture changes no bit, and attention rows sum to 
   }
 }
 
-TEST_CASE("with every switch, the stages of a layer multiply out and end where the fast path ends") {
+TEST_CASE("with every switch, the stages of a layer multiply out and end where the fast path ends", "[kernels]") {
   const std::vector<std::size_t> rows{0, 7};
   const Batch one{std::span(kIds).subspan(6), std::span(kTypes).subspan(6), rows};
   for (const auto& [name, config] : test::every_switch()) {
@@ -183,7 +184,7 @@ TEST_CASE("an ablated head contributes nothing") {
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(ablated[i] == Approx(expected[i]).margin(1e-5));
 }
 
-TEST_CASE("with every head of a layer ablated the residual and Wo's bias are left, to the bit") {
+TEST_CASE("with every head of a layer ablated the residual and Wo's bias are left, to the bit", "[kernels]") {
   const std::vector<std::size_t> rows{0, 7};
   const Batch one{std::span(kIds).subspan(6), std::span(kTypes).subspan(6), rows};
   for (const auto& [name, config] : test::every_switch()) {
@@ -305,7 +306,8 @@ TEST_CASE("weights that do not fit the configuration are refused") {
       "weights: tensor layers.1.feed_forward.out.weight: expected shape [24,20] (from the configuration), got [24,21]");
 }
 
-TEST_CASE("a factorised transformer_encoder with I8 weights is the one whose weights are code times scale") {
+TEST_CASE("a factorised transformer_encoder with I8 weights is the one whose weights are code times scale",
+          "[kernels]") {
   const nlohmann::json json{{"model_type", "transformer_encoder"},
                             {"d_model", 24},
                             {"nhead", 3},

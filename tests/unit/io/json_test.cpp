@@ -7,7 +7,7 @@
 
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::parse_json;
 using mha::test::error_of;

@@ -8,7 +8,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::MappedFile;
 using mha::test::error_of;

@@ -14,7 +14,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::OutputStream;
 using mha::test::content_of;

@@ -13,7 +13,7 @@
 #include "support/throws.hpp"
 
 using namespace std::string_literals;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::SafetensorsFile;
 using mha::test::error_of;

@@ -17,7 +17,7 @@
 #include "support/throws.hpp"
 
 using namespace std::string_literals;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::InputFormat;
 using mha::InputRecord;

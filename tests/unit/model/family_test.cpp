@@ -306,7 +306,7 @@ TEST_CASE("a width of heads that only the angles would follow is refused") {
     config["position_embedding_type"] = "rotary";
     config["head_dim"] = 4;
     CHECK_NOTHROW(read_family(config, "config.json"));
-    CHECK_THAT(refusal(config, "head_dim", 2), Catch::Matchers::Contains("head_dim: expected 4"));
+    CHECK_THAT(refusal(config, "head_dim", 2), Catch::Contains("head_dim: expected 4"));
   }
 }
 
@@ -340,5 +340,5 @@ TEST_CASE("a token that is not zeroed is no decision of an mha-json file") {
   config["zeroed_token_id"] = 3;
   CHECK(says());
   config["zeroed_token_id"] = -2;
-  CHECK_THAT(error_of(ErrorKind::model, says), Catch::Matchers::Contains("zeroed_token_id"));
+  CHECK_THAT(error_of(ErrorKind::model, says), Catch::Contains("zeroed_token_id"));
 }

@@ -11,7 +11,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ConvertOptions;
 using mha::ErrorKind;
 using mha::find_model;

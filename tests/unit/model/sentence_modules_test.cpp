@@ -7,7 +7,7 @@
 #include "io/file_set.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::PoolingMode;
 using mha::SentenceModules;

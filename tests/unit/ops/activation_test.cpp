@@ -65,7 +65,7 @@ double largest_ulps(Activation activation) {
 
 }  // namespace
 
-TEST_CASE("activations are within the stated ULP of the exact function") {
+TEST_CASE("activations are within the stated ULP of the exact function", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     CAPTURE(level);
     CHECK(largest_ulps(Activation::relu) <= 0.5);
@@ -79,7 +79,7 @@ TEST_CASE("activations are within the stated ULP of the exact function") {
   });
 }
 
-TEST_CASE("activations keep NaN, and infinity has its limit") {
+TEST_CASE("activations keep NaN, and infinity has its limit", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     CAPTURE(level);
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -96,7 +96,7 @@ TEST_CASE("activations keep NaN, and infinity has its limit") {
   });
 }
 
-TEST_CASE("an activation of an element does not depend on its place") {
+TEST_CASE("an activation of an element does not depend on its place", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     CAPTURE(level);
     for (const Activation activation : {Activation::gelu, Activation::silu, Activation::tanh}) {
@@ -107,7 +107,7 @@ TEST_CASE("an activation of an element does not depend on its place") {
   });
 }
 
-TEST_CASE("a gated activation multiplies by the gate") {
+TEST_CASE("a gated activation multiplies by the gate", "[kernels]") {
   std::vector<float> x{-1.0F, 0.5F, 2.0F};
   const std::vector<float> gate{2.0F, -3.0F, 0.0F};
   std::vector<float> expected = x;

@@ -153,7 +153,7 @@ const std::vector<Case> kCases{{{1}, 1, 1, 1, 0, false, false},          {{5, 1,
 
 }  // namespace
 
-TEST_CASE("attention agrees with the reference: lengths, groups, windows, biases, ablation, captures") {
+TEST_CASE("attention agrees with the reference: lengths, groups, windows, biases, ablation, captures", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     for (const std::string& name : backend_names()) {
       for (std::size_t i = 0; i < kCases.size(); ++i) {
@@ -171,7 +171,7 @@ TEST_CASE("attention agrees with the reference: lengths, groups, windows, biases
   });
 }
 
-TEST_CASE("attention in other precisions stays within what their rounding allows") {
+TEST_CASE("attention in other precisions stays within what their rounding allows", "[kernels]") {
   // Queries, keys and values are normal numbers. bf16: scores of √d_head operands rounded to 2⁻⁹ each, then values.
   const std::vector<std::pair<Precision, double>> limits{
       {Precision::bf16, 0.05}, {Precision::bf16x3, 2e-4}, {Precision::bf16x6, 1.2e-5}};
@@ -192,7 +192,7 @@ TEST_CASE("attention in other precisions stays within what their rounding allows
   }
 }
 
-TEST_CASE("attention of an input has the same bits alone and in a batch, whatever the threads") {
+TEST_CASE("attention of an input has the same bits alone and in a batch, whatever the threads", "[kernels]") {
   test::ThreadExecutor three(3);
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::bf16x6}) {
     const Backend& backend = backend_named("auto");
@@ -208,7 +208,7 @@ TEST_CASE("attention of an input has the same bits alone and in a batch, whateve
   }
 }
 
-TEST_CASE("capturing attention changes no bit of the context") {
+TEST_CASE("capturing attention changes no bit of the context", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     for (const std::string& name : backend_names()) {
       for (const Case& c : kCases) {
@@ -219,7 +219,7 @@ TEST_CASE("capturing attention changes no bit of the context") {
   });
 }
 
-TEST_CASE("captured rows of attention sum to one") {
+TEST_CASE("captured rows of attention sum to one", "[kernels]") {
   const Case c{{19, 40}, 2, 2, 32, 0, false, false};
   for (const std::string& name : backend_names()) {
     const Result result = run(backend_named(name), c, true);
@@ -231,7 +231,8 @@ TEST_CASE("captured rows of attention sum to one") {
   }
 }
 
-TEST_CASE("heads projected and attended to one by one have the bits of projection, rotation and attention") {
+TEST_CASE("heads projected and attended to one by one have the bits of projection, rotation and attention",
+          "[kernels]") {
   const std::vector<Case> cases{{{45, 7, 100, 16, 17}, 4, 4, 32, 0, false, false},
                                 {{45, 30}, 4, 2, 64, 0, true, true},
                                 {{300}, 2, 2, 32, 9, false, false}};

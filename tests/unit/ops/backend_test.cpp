@@ -45,7 +45,7 @@ std::vector<float> run(const Backend& backend, Precision precision, const test::
 
 }  // namespace
 
-TEST_CASE("every backend's f32 linear agrees with the reference on odd sizes and tails") {
+TEST_CASE("every backend's f32 linear agrees with the reference on odd sizes and tails", "[kernels]") {
   for (const std::string& name : backend_names()) {
     const Backend& backend = backend_named(name);
     CAPTURE(name);
@@ -92,7 +92,7 @@ double largest_magnitude(const test::LinearCase& layer, const Shape& shape, cons
   return largest;
 }
 
-TEST_CASE("lower precisions stay within what their rounding allows") {
+TEST_CASE("lower precisions stay within what their rounding allows", "[kernels]") {
   // Relative to Σ|x·w|. bf16: half a step of 2⁻⁸ for each operand. bf16x3: what two parts leave of each operand
   // (2⁻¹⁷) and the product of the low parts (2⁻¹⁸). bf16x6: float32 sums.
   const std::vector<std::pair<Precision, double>> limits{
@@ -113,7 +113,7 @@ TEST_CASE("lower precisions stay within what their rounding allows") {
   }
 }
 
-TEST_CASE("int8 stays within half a step of each operand") {
+TEST_CASE("int8 stays within half a step of each operand", "[kernels]") {
   for (const std::string& name : backend_names()) {
     const Backend& backend = backend_named(name);
     if (!backend.supports(Precision::int8)) continue;
@@ -130,7 +130,7 @@ TEST_CASE("int8 stays within half a step of each operand") {
   }
 }
 
-TEST_CASE("I8 weights are multiplied as the codes they are") {
+TEST_CASE("I8 weights are multiplied as the codes they are", "[kernels]") {
   std::vector<std::int8_t> codes(70 * 40);
   std::vector<float> steps(70);
   for (std::size_t i = 0; i < codes.size(); ++i)
@@ -161,7 +161,7 @@ TEST_CASE("I8 weights are multiplied as the codes they are") {
   }
 }
 
-TEST_CASE("a row has the same bits in every batch, at every place and with any number of threads") {
+TEST_CASE("a row has the same bits in every batch, at every place and with any number of threads", "[kernels]") {
   const auto names = backend_names();
 #ifdef __SANITIZE_ADDRESS__
   // GCC 12's leak check crashes at exit, at times, on thread-local data of a library that threads loaded at run time.
@@ -232,7 +232,7 @@ TEST_CASE("a row has the same bits in every batch, at every place and with any n
   }
 }
 
-TEST_CASE("joined weights are one projection, row after row") {
+TEST_CASE("joined weights are one projection, row after row", "[kernels]") {
   const test::LinearCase a(20, 6, 1);
   const test::LinearCase b(20, 9, 2);
   const std::vector<float> x = test::normals(3 * 20, 3);
@@ -254,7 +254,7 @@ TEST_CASE("joined weights are one projection, row after row") {
   }
 }
 
-TEST_CASE("a residual may be the memory of the result") {
+TEST_CASE("a residual may be the memory of the result", "[kernels]") {
   const test::LinearCase layer(48, 48, 5);
   const std::vector<float> x = test::normals(9 * 48, 6);
   const std::vector<float> residual = test::normals(9 * 48, 7);
@@ -271,7 +271,7 @@ TEST_CASE("a residual may be the memory of the result") {
   }
 }
 
-TEST_CASE("feed-forward is its two products, plain and gated") {
+TEST_CASE("feed-forward is its two products, plain and gated", "[kernels]") {
   const std::vector<float> x = test::normals(67 * 24, 31);
   const std::vector<float> residual = test::normals(67 * 24, 32);
   for (const std::string& name : backend_names()) {
@@ -299,7 +299,7 @@ TEST_CASE("feed-forward is its two products, plain and gated") {
   }
 }
 
-TEST_CASE("weights that do not fit are refused by name") {
+TEST_CASE("weights that do not fit are refused by name", "[kernels]") {
   const test::LinearCase a(20, 6, 1);
   const test::LinearCase b(21, 6, 2);
   const LinearWeights* parts[] = {&a.weights, &b.weights};

@@ -15,7 +15,7 @@
 
 namespace mha {
 
-TEST_CASE("every half and every bfloat16 becomes the float32 of the same value") {
+TEST_CASE("every half and every bfloat16 becomes the float32 of the same value", "[kernels]") {
   std::vector<std::byte> bytes(1 + 2 * 0x10000);
   for (std::size_t i = 0; i < 0x10000; ++i) {
     const auto bits = static_cast<std::uint16_t>(i);
@@ -32,7 +32,7 @@ TEST_CASE("every half and every bfloat16 becomes the float32 of the same value")
   });
 }
 
-TEST_CASE("float views of each type read from unaligned memory") {
+TEST_CASE("float views of each type read from unaligned memory", "[kernels]") {
   const std::vector<float> x = test::normals(37, 2);
   std::vector<std::byte> bytes(37 * sizeof(double) + 1);
   std::vector<float> out(37);
@@ -54,7 +54,7 @@ TEST_CASE("float views of each type read from unaligned memory") {
   }
 }
 
-TEST_CASE("rows of I8 weights are multiplied by their scale") {
+TEST_CASE("rows of I8 weights are multiplied by their scale", "[kernels]") {
   const std::vector<std::int8_t> codes{1, -2, 127, -128};
   const std::vector<float> steps{0.5F, 2.0F};
   const TensorView view{DType::i8, {2, 2}, reinterpret_cast<const std::byte*>(codes.data())};
@@ -65,7 +65,7 @@ TEST_CASE("rows of I8 weights are multiplied by their scale") {
   CHECK_THROWS_AS(row_to_float32(view, {}, 1, row.data()), Error);
 }
 
-TEST_CASE("a quantised row is within half a step, and a row of zeros stays zero") {
+TEST_CASE("a quantised row is within half a step, and a row of zeros stays zero", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     CAPTURE(level);
     for (const std::size_t count : {1U, 5U, 16U, 37U, 384U}) {

@@ -93,7 +93,7 @@ std::vector<float> product_of(const native::Engine& engine, const test::LinearCa
 
 }  // namespace
 
-TEST_CASE("int8 sums are the same on tiles and by dot products") {
+TEST_CASE("int8 sums are the same on tiles and by dot products", "[kernels]") {
   const native::Engine* tiles = native::engine_int8_amx();
   const native::Engine* dots = native::engine_int8_quadruples();
   if (tiles == nullptr || dots == nullptr) {
@@ -107,7 +107,7 @@ TEST_CASE("int8 sums are the same on tiles and by dot products") {
   }
 }
 
-TEST_CASE("bfloat16 sums agree between tiles, dot products and conversion") {
+TEST_CASE("bfloat16 sums agree between tiles, dot products and conversion", "[kernels]") {
   const test::LinearCase layer(200, 75, 83);
   const std::vector<float> x = test::normals(45 * 200, 84);
   const std::vector<float> expected = product_of(*native::engine_bf16_by_conversion(), layer, x, 45, Asked::blocks);
@@ -123,7 +123,7 @@ TEST_CASE("bfloat16 sums agree between tiles, dot products and conversion") {
   }
 }
 
-TEST_CASE("panels give the same bits as their blocks one by one") {
+TEST_CASE("panels give the same bits as their blocks one by one", "[kernels]") {
   struct Kind {
     const native::Engine* engine;
     bool codes;  // weights that are int8 in their file
@@ -163,7 +163,7 @@ TEST_CASE("panels give the same bits as their blocks one by one") {
   }
 }
 
-TEST_CASE("operands by conversion are rounded as bfloat16 numbers are") {
+TEST_CASE("operands by conversion are rounded as bfloat16 numbers are", "[kernels]") {
   const native::Engine& engine = *native::engine_bf16_by_conversion();
   const float inf = std::numeric_limits<float>::infinity();
   std::vector<float> x = test::normals(83, 88);

@@ -19,7 +19,7 @@ const std::vector<std::size_t> kOddSizes{1, 2, 3, 7, 15, 16, 17, 31, 33, 64, 100
 
 }  // namespace
 
-TEST_CASE("layer norm and RMS norm agree with double within the stated error") {
+TEST_CASE("layer norm and RMS norm agree with double within the stated error", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     CAPTURE(level);
     for (const std::size_t cols : kOddSizes) {
@@ -56,7 +56,7 @@ TEST_CASE("layer norm and RMS norm agree with double within the stated error") {
   });
 }
 
-TEST_CASE("dot products agree with double within the stated error") {
+TEST_CASE("dot products agree with double within the stated error", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     CAPTURE(level);
     for (const std::size_t count : kOddSizes) {
@@ -77,7 +77,7 @@ TEST_CASE("dot products agree with double within the stated error") {
   });
 }
 
-TEST_CASE("the entropy of shares is that of the definition, zeros and tiny shares included") {
+TEST_CASE("the entropy of shares is that of the definition, zeros and tiny shares included", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     CAPTURE(level);
     for (const std::size_t count : {1U, 2U, 7U, 16U, 33U, 128U, 511U}) {
@@ -98,7 +98,7 @@ TEST_CASE("the entropy of shares is that of the definition, zeros and tiny share
   });
 }
 
-TEST_CASE("cosine is 1 along, 0 across and towards nothing, -1 against") {
+TEST_CASE("cosine is 1 along, 0 across and towards nothing, -1 against", "[kernels]") {
   const std::vector<float> east{3.0F, 0.0F};
   CHECK(cosine(east, std::vector{2.0F, 0.0F}) == 1.0);
   CHECK(cosine(east, std::vector{0.0F, 1.0F}) == 0.0);
@@ -108,7 +108,7 @@ TEST_CASE("cosine is 1 along, 0 across and towards nothing, -1 against") {
   CHECK(cosine(x, zero) == 0.0);
 }
 
-TEST_CASE("a value that is not finite is found at every place") {
+TEST_CASE("a value that is not finite is found at every place", "[kernels]") {
   test::for_each_simd_level([](const std::string& level) {
     CAPTURE(level);
     for (std::size_t place = 0; place < 37; ++place) {
@@ -120,7 +120,7 @@ TEST_CASE("a value that is not finite is found at every place") {
   });
 }
 
-TEST_CASE("rows are reduced to their mean") {
+TEST_CASE("rows are reduced to their mean", "[kernels]") {
   const std::vector<float> x{1.0F, 2.0F, 3.0F, 5.0F, -1.0F, 9.0F};
   std::vector<float> out(2);
   mean_of_rows({x.data(), 3, 2}, out.data());

@@ -38,7 +38,7 @@ TEST_CASE("a name that fits two tokens is refused with their positions") {
   AttentionQuestions questions;
   questions.find = {{"she", "said"}};
   CHECK_THAT(mha::test::error_of(mha::ErrorKind::usage, [&] { mha::answers(example(), questions); }),
-             Catch::Matchers::Contains("#1, #3"));
+             Catch::Contains("#1, #3"));
 }
 
 TEST_CASE("top lists the strongest keys of each query, without specials where they are hidden") {

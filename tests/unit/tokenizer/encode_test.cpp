@@ -6,7 +6,7 @@
 #include "support/throws.hpp"
 #include "support/tokenizer_stages.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::EncodeOptions;
 using mha::Encoding;
 using mha::ErrorKind;

@@ -4,7 +4,7 @@
 
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::test::error_of;
 using mha::tokenizer::JsonDocument;

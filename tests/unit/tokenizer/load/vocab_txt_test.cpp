@@ -5,7 +5,7 @@
 #include "support/throws.hpp"
 #include "support/tokenizer_stages.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::Encoding;
 using mha::ErrorKind;
 using mha::Tokenizer;

@@ -3,7 +3,7 @@
 #include "support/throws.hpp"
 #include "tokenizer/models/models.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::Span;
 using mha::test::error_of;

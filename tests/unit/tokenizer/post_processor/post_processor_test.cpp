@@ -5,7 +5,7 @@
 #include "support/throws.hpp"
 #include "tokenizer/json.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::test::error_of;
 using mha::tokenizer::JsonDocument;

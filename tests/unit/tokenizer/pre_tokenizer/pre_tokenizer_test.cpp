@@ -3,7 +3,7 @@
 #include "support/throws.hpp"
 #include "support/tokenizer_stages.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::test::error_of;
 using mha::test::words;

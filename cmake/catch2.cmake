@@ -1,0 +1,13 @@
+# mha_catch2: Catch2 2 (Debian 12) or 3 (Debian 13), with a main function. Tests include <catch2/catch.hpp> with both.
+find_package(Catch2)
+if(NOT Catch2_FOUND)
+  message(FATAL_ERROR "mha: the tests need Catch2 (package catch2); -DMHA_TESTS=OFF builds without them")
+endif()
+if(Catch2_VERSION VERSION_LESS 3)
+  add_library(mha_catch2 STATIC ${PROJECT_SOURCE_DIR}/tests/support/catch2_main.cpp)
+  target_link_libraries(mha_catch2 PUBLIC Catch2::Catch2)
+else()
+  add_library(mha_catch2 INTERFACE)
+  target_link_libraries(mha_catch2 INTERFACE Catch2::Catch2WithMain)
+  target_include_directories(mha_catch2 INTERFACE ${PROJECT_SOURCE_DIR}/tests/support/catch3)
+endif()
