@@ -7,7 +7,7 @@
 #include "support/random_encoder.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using namespace mha;
 using mha::test::error_of;
 
