@@ -1,6 +1,6 @@
 add_library(mha_warnings INTERFACE)
 target_compile_options(mha_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
-  -Wno-missing-field-initializers)  # designated initializers leave out what keeps its default
+  -Wno-missing-field-initializers)  # designated initializers omit members that keep their default
 if(MHA_WERROR)
   target_compile_options(mha_warnings INTERFACE -Werror)
 endif()

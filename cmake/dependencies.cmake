@@ -1,9 +1,9 @@
-# What the build needs beside the libraries that a program is linked with (libraries.cmake): headers only. What stands
-# behind them is loaded at run time, when it is asked for.
+# Libraries of which the build needs only headers; they are loaded at run time, on request. libraries.cmake has the
+# libraries that a program is linked with.
 include(libraries)
 find_package(nlohmann_json REQUIRED)
 
-# mha_headers(TARGET FOLDERS…): an interface of include folders.
+# mha_headers(TARGET FOLDERS…): an interface target of include folders.
 function(mha_headers target)
   add_library(${target} INTERFACE)
   target_include_directories(${target} SYSTEM INTERFACE ${ARGN})
@@ -22,7 +22,7 @@ mha_headers(mha_icu_headers ${ICU_INCLUDE_DIR})
 find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-pthread REQUIRED)
 mha_headers(mha_cblas_headers ${CBLAS_INCLUDE_DIR})
 
-# oneDNN may be absent. Debian's package config asks for OpenCL, so the header is looked for by hand.
+# oneDNN is optional. Debian's package config requires OpenCL, so we search for the header ourselves.
 find_path(DNNL_INCLUDE_DIR dnnl.h)
 if(DNNL_INCLUDE_DIR)
   mha_headers(mha_dnnl_headers ${DNNL_INCLUDE_DIR})

@@ -1,4 +1,4 @@
-# The libraries that a program with libmha.a is linked with: found here by the build, and by the installed package.
+# Libraries that a program with libmha.a is linked with. The build and the installed package both include this file.
 find_package(Threads REQUIRED)
 find_package(PNG REQUIRED)
 

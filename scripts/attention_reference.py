@@ -52,7 +52,7 @@ def statistics(attention, special):
 
 
 def words(attention, tokens):
-    """WordPiece: a piece that begins with ## goes on with the word before."""
+    """WordPiece: a piece that begins with ## continues the word before it."""
     member = np.cumsum([not t.startswith("##") for t in tokens]) - 1
     join = np.zeros((member[-1] + 1, len(tokens)))
     join[member, np.arange(len(tokens))] = 1

@@ -122,7 +122,7 @@ class Maker:
         return {"type": kind, **extra.get(kind, dict)()}
 
     def model(self, stages):
-        """Trained on a part of the texts behind the stages, then with odd options and holes."""
+        """A model trained on some of the texts after the earlier stages, then given odd options and holes."""
         kind = self.r.choice("WordPiece WordLevel BPE BPE BPE Unigram Unigram".split())
         empty = {"WordPiece": {"type": kind, "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {}},
                  "WordLevel": {"type": kind, "unk_token": "[UNK]", "vocab": {}}, "BPE": {"type": kind, "vocab": {}, "merges": []},
@@ -212,7 +212,7 @@ def ours(mha, folder, lines, *options):
 
 
 def compare(seed, a, texts, maps):
-    """What differs, as a list of lines."""
+    """The differences, as a list of lines."""
     maker = Maker(seed, texts, maps)
     made = reference(maker.tokenizer)
     if isinstance(made, str):

@@ -11,17 +11,17 @@ import os
 import sys
 
 # The columns of X. Words get 1 in the columns of their features; the model multiplies by √16 = 4 and adds the sinusoidal
-# position of Vaswani et al. 2017. Features that ask (Wq) or answer (Wk) stand in columns whose wave hardly moves within
-# a sentence: sin(position / 10000^(2i/16)) of the even columns from 8 on stays near 0, which leaves words that ask
-# nothing without a question; the cosine of the odd columns stays near 1 for all words alike, which softmax cancels.
+# position of Vaswani et al. 2017. Wq and Wk read columns whose wave hardly changes within a sentence. In the even columns
+# from 8 on, sin(position / 10000^(2i/16)) stays near 0, so words without a feature ask nothing. In the odd columns, the
+# cosine stays near 1 for all words alike, and softmax cancels it.
 COLUMNS = [
     "person", "thing", "action", "glue", "mark", "number", "knows", "big",
     "makes", "good", "leads", "made", "role", "group", "pronoun", "quality",
 ]
 
-# Head 1, "action and role": who is this pronoun, who is led, what is made?  (asks, answers)
-# Head 2, "quality": what is this person like?
-# Row i of a head's Wq picks one asking feature, row i of its Wk the feature that answers it.
+# Head 0, "action and role": who is this pronoun, who is led, what is made?
+# Head 1, "quality": what is this person like?
+# Each pair is (feature of the query word, feature of the key word): row i of Wq picks the first, row i of Wk the second.
 HEADS = [
     {
         "asks": [("pronoun", "role"), ("leads", "group"), ("makes", "made")],
@@ -33,7 +33,7 @@ HEADS = [
     },
 ]
 
-# Features and the words that have them. Each word stands once.
+# Features and the words that have them. Each word occurs once.
 WORDS = [
     ("pronoun person", "i she he you we they it who"),
     ("role person leads", "leader leaders manager ceo cto director captain chief"),
@@ -121,7 +121,7 @@ def build():
         query += picks([asking for asking, _ in head["asks"]], d_head)
         key += picks([answering for _, answering in head["asks"]], d_head)
         value += picks(head["hands over"], d_head)
-    # Wo adds up what the heads report on each feature: it mixes both where both speak of it.
+    # Wo adds up the features that the heads pass on, and mixes both heads if both pass on a feature.
     output = [[row[column] for row in value] for column in range(d_model)]
     return {
         "format": "mha-json",

@@ -28,7 +28,7 @@ def load(peer, folder):
 
 
 def encode(peer, tokenizer, lines):
-    """CPU seconds, and the ids as bytes, which are put together while the clock stands still."""
+    """CPU seconds, and the ids as bytes; the time to join them does not count."""
     start = time.process_time()
     if peer == "tokie":
         ids, _ = tokenizer.encode_batch_flat(lines)
@@ -79,7 +79,7 @@ class Side:
         self.runs, self.last, self.load = {"cold": [], "warm": []}, None, self.ask("load")
 
     def ask(self, command):
-        """What it answers; None when it is gone (a package that is not there, a tokenizer that tokie refuses)."""
+        """Its answer; None if it has ended (a missing package, a tokenizer that tokie refuses)."""
         try:
             self.process.stdin.write(command + "\n")
             self.process.stdin.flush()

@@ -1,4 +1,4 @@
-"""What every stage shares: where things are, reading the corpus, atomic writing, a log line with the time."""
+"""Shared by all stages: paths, reading the corpus, atomic writing, log lines with the time."""
 import argparse
 import atexit
 import gzip
@@ -32,7 +32,7 @@ def arguments(description):
 
 
 def step_back(work, name):
-    """Lowest priority, also where the kernel groups processes by session; and a pid file, so that others can pause us."""
+    """Takes the lowest priority, even if the kernel groups processes by session, and writes a pid file for `pause`."""
     os.nice(max(0, 19 - os.nice(0)))
     try:
         Path("/proc/self/autogroup").write_text("19")

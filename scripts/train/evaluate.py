@@ -75,7 +75,7 @@ class StudentRunner:
 
 
 class TeacherRunner:
-    """The teacher in float32; its vectors are kept, since every evaluation asks for the same ones."""
+    """The teacher in float32. Its vectors are stored, because every evaluation needs the same ones."""
 
     def __init__(self, folder, cache):
         from teacher import Teacher
@@ -110,7 +110,7 @@ class Evaluation:
         return float(LogisticRegression(C=10, max_iter=2000).fit(x, y).score(p, q))
 
     def sst2(self, runner):
-        """Only the development part is there: five folds."""
+        """Five folds of the development part."""
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import cross_val_score
         rows = rows_of(self.data / "eval" / "sst2.dev.tsv")
@@ -170,7 +170,7 @@ class Evaluation:
               ("I led a team that built a scalable API.", "syntactician", "api", "built")]
 
     def claims(self, runner):
-        """What the text promises: attention from a word to a word of the two sentences."""
+        """Attention from a word to a word of the two example sentences."""
         out = []
         for text, job, query, key in self.CLAIMS:
             encoding = self.tokenizer.encode(text, add_special_tokens=False)

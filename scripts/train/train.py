@@ -55,7 +55,7 @@ def names_and_views(model, flat):
 
 
 class Shared:
-    """What all workers see."""
+    """State that all workers share."""
 
     def __init__(self, size, workers):
         self.flat, self.first, self.second, self.average = (torch.zeros(size).share_memory_() for _ in range(4))

@@ -73,7 +73,7 @@ def padded(parser, ids, length):
 
 
 def piece_tree(sentence, relations, tags):
-    """Gold head (place in the padded row; 0 is the root), relation and tag of each piece; -1 where there is none."""
+    """Gold head (index in the padded row; 0 is the root), relation and tag of each piece; -1 if there is none."""
     word, count = sentence["word"], len(sentence["word"])
     first = {w: p for p, w in reversed(list(enumerate(word)))}
     head, relation, tag = np.full(count, -1), np.full(count, -1), np.zeros(count, int)

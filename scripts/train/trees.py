@@ -32,7 +32,7 @@ def read_conllu(path):
 
 
 def spans(text, words):
-    """Where each word stands in the text, or None when the words cannot be found one after the other."""
+    """The position of each word in the text, or None if the words cannot be found one after the other."""
     out, at = [], 0
     for form, *_ in words:
         while at < len(text) and text[at].isspace():
@@ -45,7 +45,7 @@ def spans(text, words):
 
 
 def align(offsets, word_spans):
-    """The word of each piece, by where the piece begins."""
+    """The word of each piece: the word in which the piece begins."""
     starts = [begin for begin, _ in word_spans]
     return np.maximum(np.searchsorted(starts, [begin for begin, _ in offsets], side="right") - 1, 0)
 

@@ -5,14 +5,14 @@
 
 namespace mha {
 
-/// Appends the shortest decimal text that reads back to the same float32, with a dot whatever the locale, at most 9
-/// significant digits, in a form JSON accepts (`0.1`, `1e-07`, `3`). NaN and infinity are an internal error.
+/// Appends the shortest decimal text that reads back to the same float32: at most 9 significant digits, a dot in every
+/// locale, valid JSON (`0.1`, `1e-07`, `3`). NaN and infinity are an internal error.
 void append_float(std::string& out, float value);
 
-/// The same rounded to `digits` places after the point (the `--digits` of the command line).
+/// Appends the value rounded to `digits` places after the point.
 void append_float(std::string& out, float value, int digits);
 
-/// Reads a whole string as float32/double, dot only, no locale; false when it is no finite number or has a rest.
+/// Reads a whole string as float32 or double, with a dot in every locale. Returns false if it is not a finite number.
 bool parse_float(std::string_view text, float& value);
 bool parse_double(std::string_view text, double& value);
 

@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kChunk = std::size_t{32} << 20;
-// Larger arrays get a chunk of their own, which ends with them.
+// Larger arrays get a chunk of their own, which is released with them.
 constexpr std::size_t kLargest = kChunk / 4;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Addresses that begin and end with a large page; memory comes when it is touched.
+/// A reserved address range of whole large pages; the system commits memory when it is touched.
 std::shared_ptr<std::byte> map_chunk(std::size_t bytes) {
   const std::size_t mapped = bytes + kLargePage;
   void* const start = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -59,13 +59,13 @@ std::shared_ptr<std::byte> shared_pages(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
   bytes = round_up(std::max<std::size_t>(bytes, 1), kLine);
 #ifdef __SANITIZE_ADDRESS__
-  // Each array by itself, so that steps beyond its end are seen.
+  // The sanitizer sees accesses beyond an array's end only if each array is allocated separately.
   void* const alone = std::aligned_alloc(kLine, bytes);
   if (alone == nullptr) throw std::bad_alloc();
   return {static_cast<std::byte*>(alone), [](std::byte* memory) { std::free(memory); }};
 #else
   if (bytes > kLargest) return map_chunk(round_up(bytes, kLargePage));
-  // Never destroyed: arrays of other static objects may outlive any order.
+  // Never destroyed, because arrays of other static objects may outlive it.
   static OpenChunk& open = *new OpenChunk;
   return open.cut(bytes);
 #endif

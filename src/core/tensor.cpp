@@ -27,7 +27,7 @@ constexpr DTypeFacts kDTypes[] = {
     {DType::f6_e3m2, "F6_E3M2", 6}, {DType::f4, "F4", 4},
 };
 
-// A message shows no more extents: no tensor of a model has so many, but a hostile header may claim any number.
+// A message shows at most this many extents, because a hostile header may claim any number.
 constexpr std::size_t kMostExtents = 16;
 
 const DTypeFacts& facts_of(DType type) { return kDTypes[static_cast<std::size_t>(type)]; }

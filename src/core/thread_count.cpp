@@ -27,7 +27,7 @@ std::size_t cpus_of_affinity() {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
-// CPUs that `quota` microseconds in each `period` pay for, or 0 for no limit.
+// CPUs that `quota` microseconds per `period` allow; 0 for no limit.
 double quota_of(const std::string& quota, const std::string& period) {
   double time = 0;
   double every = 0;
@@ -51,7 +51,7 @@ double quota_of_folder(const std::string& folder, bool unified) {
   return quota_of(quota, period);
 }
 
-// The tightest quota of `group` and of every group above it, up to the mount point.
+// The smallest quota of `group` and of all groups above it, up to the mount point.
 double tightest(const std::string& mount, std::string group, bool unified) {
   double least = 0;
   while (true) {

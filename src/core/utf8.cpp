@@ -7,8 +7,8 @@
 namespace mha::utf8 {
 namespace {
 
-// Length of the well-formed sequence at `position`, or 0; `partial` is then how many bytes form the start of one
-// (the maximal subpart of Unicode 3.9, at least 1).
+// Length of the well-formed sequence at `position`, or 0. In that case `partial` is the length of the maximal subpart
+// (Unicode 3.9), at least 1.
 std::size_t sequence(std::string_view text, std::size_t position, std::size_t& partial) {
   const auto byte = [&](std::size_t i) -> unsigned {
     return position + i < text.size() ? static_cast<unsigned char>(text[position + i]) : 0U;
@@ -52,7 +52,7 @@ std::size_t first_invalid(std::string_view text) {
   };
   std::size_t position = 0;
   while (position < text.size()) {
-    // Words at a time as long as there are eight bytes: ASCII, and the usual sequences of two and three bytes.
+    // Eight bytes at a time while they are ASCII, or sequences of two and three bytes.
     while (position + 8 <= text.size()) {
       std::uint64_t word = load(position);
       const std::uint64_t high = word & 0x8080808080808080ULL;

@@ -13,7 +13,7 @@ constexpr std::size_t kValid = static_cast<std::size_t>(-1);
 /// above U+10FFFF are malformed), or kValid.
 std::size_t first_invalid(std::string_view text);
 
-/// Whether no byte is above 0x7F.
+/// True if no byte is above 0x7F.
 bool is_ascii(std::string_view text);
 
 /// Whether a byte of valid UTF-8 is inside a code point, not at its start.
@@ -22,18 +22,18 @@ constexpr bool is_continuation(char byte) { return (static_cast<unsigned char>(b
 /// Number of code points of valid UTF-8.
 std::size_t length(std::string_view text);
 
-/// Decodes the code point that starts at `position` of valid UTF-8 and moves `position` behind it.
+/// Decodes the code point that starts at `position` of valid UTF-8, and moves `position` past it.
 char32_t next(std::string_view text, std::size_t& position);
 
 /// Appends one code point (a Unicode scalar value).
 void append(std::string& out, char32_t code_point);
 
-/// Every malformed byte sequence replaced by U+FFFD (maximal subparts, as the Unicode standard recommends and
-/// Python's errors="replace" does).
+/// Replaces every malformed byte sequence by U+FFFD (maximal subparts, as the Unicode standard recommends and Python's
+/// errors="replace" does).
 std::string replace_invalid(std::string_view text);
 
-/// Text from outside as messages show it: control characters (also U+0080 to U+009F) and bytes that are not UTF-8
-/// become `\xNN`, and what is longer than `max_bytes` is cut, with `…` at its end.
+/// Text from outside, safe for a message: control characters (U+0080 to U+009F included) and bytes that are not UTF-8
+/// become `\xNN`. A text longer than `max_bytes` is cut and ends in `…`.
 std::string printable(std::string_view text, std::size_t max_bytes = 200);
 /// The same between double quotes, for names.
 std::string quoted(std::string_view text);

@@ -8,7 +8,7 @@
 
 namespace mha {
 
-/// Owns a POSIX file descriptor; closes it without looking at the result (writers that care call `release`).
+/// Owns a POSIX file descriptor. The destructor ignores the result of close; writers that need it call `release`.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -33,7 +33,7 @@ class FileDescriptor {
   int descriptor_ = -1;
 };
 
-/// The system's text for an errno value, with a small first letter, as messages here have it.
+/// The system's text for an errno value, with a lower-case first letter.
 inline std::string system_error_text(int number) {
   std::string text = std::generic_category().message(number);
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');

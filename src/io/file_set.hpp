@@ -15,7 +15,7 @@ struct FileBytes {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
   std::string origin;          ///< how error messages name the file
-  std::filesystem::path path;  ///< the file on disk, or `origin` where there is none
+  std::filesystem::path path;  ///< the file on disk, or `origin` if there is none
 
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
@@ -34,12 +34,12 @@ class FileSet {
 
   /// How messages name the set: the folder's path, or "built-in NAME".
   virtual std::string origin() const = 0;
-  /// Whether something of that name is there. It need not be a file that can be read (a link that leads nowhere is what
-  /// an interrupted download leaves): `open` says so, where a caller that took it for absent would go on without it.
-  /// False for names that leave the set.
+  /// True if the name exists, even if it cannot be read. False for names that leave the set.
+  /// Call `open` to learn why a file cannot be read: treating a broken link as absent would hide an interrupted
+  /// download.
   virtual bool has(std::string_view name) const = 0;
-  /// Throws Error{model} that names the file when it is absent, unreadable, no regular file, or its name leaves the
-  /// set.
+  /// Maps or shares the bytes of a file.
+  /// Throws Error{model} that names the file if it is absent, unreadable, not a regular file, or outside the set.
   virtual FileBytes open(std::string_view name) const = 0;
   /// Files directly in the set and one level below, sorted by name, hidden ones left out.
   virtual std::vector<Entry> list() const = 0;
@@ -48,16 +48,16 @@ class FileSet {
   std::string place(std::string_view name) const;
 };
 
-/// Whether a name stays inside its folder: relative, no empty, `.` or `..` part, no NUL, no backslash.
+/// True if a name stays inside its folder: relative, no empty, `.` or `..` part, no NUL, no backslash.
 bool is_inside_name(std::string_view name);
 
 /// One file on disk, mapped. Errors: model, as MappedFile.
 FileBytes map_file(const std::filesystem::path& path);
 
-/// The files of a folder on disk. The folder is looked at on each call, nothing is cached.
+/// The files of a folder on disk. Each call reads the folder again.
 std::shared_ptr<const FileSet> folder_files(const std::filesystem::path& folder);
 
-/// A file in memory that outlives every set it is part of (it is meant for bytes inside the binary).
+/// A file in memory, such as bytes inside the binary. It outlives every set that contains it.
 struct EmbeddedFile {
   std::string_view name;
   std::span<const std::byte> bytes;

@@ -12,8 +12,8 @@ using nlohmann::json;
 
 namespace {
 
-// Looks for what the library lets pass: a key that stands twice in an object, and nesting without end. (A callback of
-// json::parse could look for it too, but then the library takes quadratic time for an array of many objects.)
+// Finds what the library accepts but we do not: a key twice in an object, and very deep nesting. (A callback of
+// json::parse could do that too, but the library then takes quadratic time for an array of many objects.)
 class StrictReader {
  public:
   std::string problem;
@@ -54,7 +54,7 @@ class StrictReader {
     return true;
   }
 
-  std::vector<std::unordered_set<std::string>> keys_;  // of the objects and arrays around the place that is read
+  std::vector<std::unordered_set<std::string>> keys_;  // of the open objects and arrays
 };
 
 }  // namespace
@@ -70,7 +70,7 @@ json parse_json(std::string_view text, const std::string& subject, ErrorKind kin
   const auto fail = [&](const std::string& why) { throw Error(kind, subject + ": " + why); };
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (text.empty()) fail("expected JSON, got an empty file");
-  // The library takes a NUL byte for the end of the text.
+  // The library reads a NUL byte as the end of the text.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     fail("not valid JSON: a NUL byte at byte " + std::to_string(nul));
   }

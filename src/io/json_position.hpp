@@ -8,8 +8,8 @@ namespace mha {
 
 /// Iterator over a text for nlohmann's SAX parser that lets event handlers see how far the parser has read.
 ///
-/// `position` then counts the bytes consumed: just behind the token for brackets, strings and literals, one byte
-/// further for a number that is not at the end of the text.
+/// `position` is the number of bytes consumed. After brackets, strings and literals it is just past the token; after a
+/// number that does not end the text, it is one byte further.
 class JsonIterator {
  public:
   using iterator_category = std::input_iterator_tag;

@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr std::string_view kJsonSpace = " \t\r\n";
 constexpr std::size_t kNone = std::string_view::npos;
 
-// The code unit of the escape `\uXXXX` at `position`, or -1 where there is none.
+// The code unit of the escape `\uXXXX` at `position`, or -1 if there is none.
 int unicode_escape(std::string_view text, std::size_t position) {
   if (position + 6 > text.size() || text[position] != '\\' || text[position + 1] != 'u') return -1;
   int unit = 0;
@@ -35,7 +35,7 @@ int unicode_escape(std::string_view text, std::size_t position) {
 bool is_high_surrogate(int unit) { return unit >= 0xD800 && unit < 0xDC00; }
 bool is_low_surrogate(int unit) { return unit >= 0xDC00 && unit < 0xE000; }
 
-// The first escape, from `position` on, of a surrogate without its other half. Backslashes stand only inside strings.
+// The first escape, from `position` on, of a surrogate without its other half. Backslashes occur only in strings.
 std::size_t lone_surrogate(std::string_view text, std::size_t position) {
   for (position = text.find('\\', position); position != kNone; position = text.find('\\', position)) {
     const int unit = unicode_escape(text, position);
@@ -51,8 +51,8 @@ std::size_t lone_surrogate(std::string_view text, std::size_t position) {
   return kNone;
 }
 
-// Picks the wanted members of one record. What is wrong with a member is noted and reading goes on, so that the id of
-// a bad record is found wherever it stands.
+// Picks the wanted members of one record. An error is noted and reading continues, so that the id of a bad record is
+// found even after the error.
 class RecordReader {
  public:
   RecordReader(std::string_view text, const TextReaderOptions& options, InputRecord& record)
@@ -65,7 +65,7 @@ class RecordReader {
   void read() {
     const std::size_t start = text_.find_first_not_of(kJsonSpace);
     if (text_[start] != '{') return note("expected a JSON object, got " + utf8::quoted(text_.substr(start, 20)), start);
-    // The library takes a NUL byte for the end of the text.
+    // The library reads a NUL byte as the end of the text.
     if (const std::size_t nul = text_.find('\0'); nul != kNone) return note("not valid JSON: a NUL byte", nul);
     json::sax_parse(JsonIterator(text_, 0, position_), JsonIterator(text_, text_.size(), position_), this);
     if (problem.empty() && !seen_text) note("expected a key " + utf8::quoted(options_.text_key) + ", got none");
@@ -137,8 +137,8 @@ class RecordReader {
     return depth_ == 0 || member(kind);
   }
 
-  // Where a number ends the parser knows only from the byte behind it, which it may have read or not: the length is
-  // what can be told for sure.
+  // The parser finds the end of a number by the byte after it, and may or may not have consumed that byte. Only the
+  // number's length is certain.
   bool number(std::size_t length) {
     number_length_ = length;
     member("a number");
@@ -171,8 +171,8 @@ class RecordReader {
 
   std::size_t value_begin() const { return text_.find_first_not_of(kJsonSpace, text_.find(':', key_end_) + 1); }
 
-  // Of `01` or `1-` the parser takes the first digits for a number and fails at what follows: no id is better than a
-  // wrong one.
+  // The parser reads the first digits of `01` or `1-` as a number and fails at the rest. No id is better than a wrong
+  // one.
   bool number_is_whole() const {
     const std::size_t end = value_begin() + number_length_;
     return end >= text_.size() || text_[end] == ',' || text_[end] == '}' || kJsonSpace.find(text_[end]) != kNone;

@@ -8,11 +8,11 @@
 
 namespace mha {
 
-/// Whether a JSON Lines line holds nothing but JSON white space.
+/// True if a JSON Lines line is only JSON white space.
 bool is_blank_json(std::string_view line);
 
-/// Fills text, text_pair, id_json, extra_json, replaced and error of `record` from one JSON Lines line. The place
-/// (source, line and begin) must be set.
+/// Fills text, text_pair, id_json, extra_json, replaced and error of `record` from one JSON Lines line. The caller has
+/// set source, line and begin.
 void parse_json_record(std::string_view line, const TextReaderOptions& options, InputRecord& record);
 
 /// `PLACE, byte N: expected valid UTF-8, got byte \xff` for the byte at `invalid` of a record's `bytes`.

@@ -20,7 +20,7 @@ namespace mha {
 using nlohmann::json;
 
 /// The event handler that fills a JsonModel. `config` and `tokenizer` are kept as text; arrays under `weights` are
-/// counted level by level, so that the first row that differs from the one before is known with its path.
+/// counted level by level, so that the first row of another length is reported with its path.
 class JsonModelReader {
  public:
   JsonModelReader(std::string_view text, const std::string& subject) : text_(text), subject_(subject) {}
@@ -55,7 +55,7 @@ class JsonModelReader {
   }
   bool number_float(json::number_float_t value, const std::string& text) {
     float narrow = 0;
-    // parse_float also refuses what is too small for float32, which is a plain zero or subnormal here.
+    // parse_float also refuses values too small for float32; here they become zero or subnormal.
     if (!parse_float(text, narrow)) narrow = static_cast<float>(value);
     return number(narrow);
   }
@@ -163,13 +163,13 @@ class JsonModelReader {
 
   std::vector<std::size_t>& shape() { return model_.entries_.back().view.shape; }
 
-  // The array that is open, or that just ended.
+  // The path of the open array, or of the one that just ended.
   std::string array_path() const {
     std::string path = "weights[" + utf8::quoted(key_) + "]";
     for (const std::size_t count : counts_) path += "[" + std::to_string(count - 1) + "]";
     return path;
   }
-  // The value that comes next in the innermost open array.
+  // The path of the next value in the innermost open array.
   std::string tensor_path() const {
     std::string path = "weights[" + utf8::quoted(key_) + "]";
     for (std::size_t i = 0; i < counts_.size(); ++i) {
@@ -188,7 +188,7 @@ class JsonModelReader {
     return true;
   }
 
-  // A value of a kind that may not stand here.
+  // A value of a kind that is not allowed here.
   bool other(const std::string& found) const {
     switch (place_) {
       case Place::raw:
@@ -280,7 +280,7 @@ void JsonModelWriter::add(std::string_view name, std::span<const std::size_t> sh
   first_ = false;
   append_json_string(text, name);
   text += ": ";
-  // Writes the array that starts at `begin` and whose extents are `shape[level…]`; rows stand on lines of their own.
+  // Writes the array that starts at `begin` and has the extents `shape[level…]`, one row per line.
   const auto write = [&](const auto& self, std::size_t level, std::size_t begin, std::size_t size) -> void {
     if (level + 1 == shape.size()) {
       append_json_array(text, values.subspan(begin, size));

@@ -75,7 +75,7 @@ std::string read_file(const std::filesystem::path& path, ErrorKind kind, std::si
   if (size > max_bytes) too_large();
   std::string content(size, '\0');
   std::size_t have = 0;
-  // Files of /proc say size 0 and have content: read until the end, whatever the size said.
+  // Files of /proc report size 0 but have content, so read until the end.
   for (;;) {
     if (have == content.size()) {
       if (have > max_bytes) too_large();

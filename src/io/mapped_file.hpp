@@ -10,7 +10,7 @@
 
 namespace mha {
 
-/// A whole file mapped read-only: nothing is read before it is looked at, and processes share the pages.
+/// A whole file, mapped read-only. Pages are read on first access, and processes share them.
 ///
 /// Owns the mapping; spans and views into it live as long as it does, also when it is moved.
 /// Errors (of the given kind, naming the path): no such file, not readable, a folder, a device or a pipe. An empty
@@ -41,7 +41,7 @@ class MappedFile {
 /// Largest config, index or tokenizer file that `read_file` takes unless told otherwise, in bytes.
 constexpr std::size_t kSmallFileBytes = std::size_t{256} << 20;
 
-/// A regular file's content. Errors as above, and for a file larger than `max_bytes`.
+/// Content of a regular file. Errors: as above, and for a file larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, ErrorKind kind = ErrorKind::model,
                       std::size_t max_bytes = kSmallFileBytes);
 

@@ -16,12 +16,12 @@ class OutputStream;
 enum class NpyType { float32, int32, int64, int8, uint8 };
 
 /// Writes one array in NumPy's format 1.0 (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html),
-/// row by row, without knowing beforehand how many rows there will be. C order, `[rows][row_shape…]`.
+/// row by row; the number of rows need not be known beforehand. C order, `[rows][row_shape…]`.
 ///
-/// Where the stream can be patched, rows pass through at once and the header is completed at the end; into a pipe
-/// they are held back until then, in memory and, beyond 16 MiB, in an unnamed temporary file (TMPDIR, else /tmp).
-/// The stream must be at the place where the array begins, and outlives this. Errors: those of the stream; output when
-/// the temporary file cannot be written; internal for values of another type or that are no whole rows.
+/// If the stream can be patched, rows are written at once and the header is completed at the end. For a pipe, rows are
+/// held in memory and, beyond 16 MiB, in an unnamed temporary file (in TMPDIR, else /tmp).
+/// The stream must be at the start of the array, and outlives this. Errors: those of the stream; output if the
+/// temporary file cannot be written; internal for values of another type, or not whole rows.
 class NpyWriter {
  public:
   NpyWriter(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape);
@@ -35,7 +35,7 @@ class NpyWriter {
   void write(std::span<const std::int64_t> values);
   void write(std::span<const std::int8_t> values);
   void write(std::span<const std::uint8_t> values);
-  /// Completes the array; the stream is left to its owner to commit.
+  /// Completes the array; the caller commits the stream.
   void finish();
 
  private:
@@ -52,8 +52,8 @@ class NpyWriter {
 };
 
 /// Writes arrays into a NumPy archive: a zip file of `NAME.npy` files, stored, with the same bytes each time.
-/// Goes to pipes too: each array is complete in memory before it is written.
-/// The stream outlives this. Errors: those of the stream; internal where the zip library refuses.
+/// Works for pipes too, because each array is complete in memory before it is written.
+/// The stream outlives this. Errors: those of the stream; internal if the zip library refuses.
 class NpzWriter {
  public:
   explicit NpzWriter(OutputStream& out);
@@ -67,7 +67,7 @@ class NpzWriter {
   void add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::int64_t> values);
   void add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::int8_t> values);
   void add(std::string_view name, std::span<const std::size_t> shape, std::span<const std::uint8_t> values);
-  /// Writes the archive's directory; the stream is left to its owner to commit.
+  /// Writes the archive's directory; the caller commits the stream.
   void finish();
 
  private:

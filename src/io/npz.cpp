@@ -13,8 +13,8 @@
 namespace mha {
 namespace {
 
-// What minizip writes to: the part of the archive behind `flushed`, where it may still go back and fill in sizes.
-// Once an entry is closed nothing goes back, and what is held can leave, also into a pipe.
+// The buffer that minizip writes to: the part of the archive after `flushed`. Minizip may seek back in it to fill in
+// sizes. Once an entry is closed it never seeks back, so the buffer can be written, even into a pipe.
 struct Window {
   std::string held;
   std::uint64_t flushed = 0;
@@ -70,7 +70,7 @@ class NpzWriter::Archive {
   void begin_entry(const std::string& name, std::uint64_t bytes) {
     zip_fileinfo info{};
     info.dosDate = 1U << 21 | 1U << 16;  // 1980-01-01, so that equal arrays give equal archives
-    // Sizes that 32 bits cannot hold need the longer form of the entry from the start.
+    // An entry of 4 GiB or more needs the 64-bit form from the start.
     const int zip64 = bytes >= std::numeric_limits<std::uint32_t>::max() - 1024;
     check(zipOpenNewFileInZip64(zip_, name.c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0, zip64), name);
     name_ = name;

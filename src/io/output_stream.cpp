@@ -142,7 +142,7 @@ void OutputStream::open_partial() {
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     throw_output(path_text(partial) + ": expected a regular file");
   }
-  // Between opening and locking the other process may have given the file its name: it must not be cut then.
+  // Between opening and locking, another process may have renamed the file; it must not be truncated then.
   struct stat named {};
   if (::lstat(partial.c_str(), &named) != 0 || named.st_dev != status.st_dev || named.st_ino != status.st_ino) {
     throw_output(path_text(partial) + ": another process has just finished it; run again");
@@ -172,7 +172,7 @@ void OutputStream::write(std::string_view bytes) {
 }
 
 void OutputStream::flush() {
-  // Emptied first: what could not be written once is not tried again by the next call.
+  // Empty the buffer first, so that the next call does not retry bytes that failed.
   std::string pending;
   pending.swap(buffer_);
   write_all(pending);
@@ -185,7 +185,7 @@ void OutputStream::write_all(std::string_view bytes) {
     const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
     if (done >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(done));
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {  // somebody who shares the pipe made it non-blocking
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {  // another owner of the pipe made it non-blocking
       struct pollfd wait {
         descriptor_, POLLOUT, 0
       };
@@ -212,7 +212,7 @@ void OutputStream::patch(std::uint64_t position, std::string_view bytes) {
 
 void OutputStream::commit() {
   flush();
-  // Some file systems tell only at closing that the disk is full. What is not ours to close is closed as a copy.
+  // Some file systems report a full disk only at close. A descriptor that we do not own is duplicated and closed.
   const int closing = owned_ ? std::exchange(descriptor_, -1) : ::dup(descriptor_);
   if (closing >= 0 && ::close(closing) != 0 && errno != EINTR) fail("cannot be written", errno);
   descriptor_ = -1;

@@ -13,7 +13,7 @@
 namespace mha {
 namespace {
 
-// What a signal handler may touch: lock-free pointers to paths. Whoever takes a pointer out owns it.
+// Lock-free pointers to paths, which a signal handler may read. The code that takes a pointer out owns it.
 std::array<std::atomic<char*>, 16> unfinished{};
 static_assert(std::atomic<char*>::is_always_lock_free);
 
@@ -31,7 +31,7 @@ void on_signal(int signal) {
 void guard_standard_streams() {
   for (int stream = 0; stream < 3; ++stream) {
     if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one: the lower ones were just seen or opened.
+    // This is the lowest free number, because the lower ones were just checked or opened.
     if (::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY) != stream) ::_exit(1);
   }
 }

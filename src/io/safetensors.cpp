@@ -29,8 +29,8 @@ struct HeaderEntry {
   std::optional<std::vector<std::size_t>> offsets;
 };
 
-// Reads the header event by event, so that a key that stands twice is seen and nothing unexpected is stored.
-// Structure errors throw at once; what concerns numbers is checked when the header is complete.
+// Reads the header event by event, so that a repeated key is found and nothing unexpected is stored. Wrong structure
+// throws at once; numbers are checked when the header is complete.
 class HeaderReader {
  public:
   explicit HeaderReader(std::string file) : file_(std::move(file)) {}
@@ -150,7 +150,7 @@ class HeaderReader {
     fail("tensor " + utf8::quoted(entries.back().name) + ": " + why);
   }
 
-  // A value that stands where none of its kind may stand; keys that the format does not name may hold anything.
+  // A value of a kind that its key does not allow. Keys that the format does not name may hold anything.
   bool scalar(const char* found) const {
     switch (place_) {
       case Place::outside:
@@ -206,7 +206,7 @@ class HeaderReader {
 
 bool multiply(std::size_t& product, std::size_t factor) { return !__builtin_mul_overflow(product, factor, &product); }
 
-// What a file that is no safetensors file most likely is; nothing when it may be one.
+// The likely kind of a file that is not a safetensors file; nothing if it may be one.
 std::string other_kind(std::string_view text) {
   std::string start(text.substr(0, 64));
   for (char& c : start) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -244,7 +244,7 @@ std::string_view header_of(const FileBytes& file, const std::string& name) {
   }
   const std::string_view header = text.substr(kLengthBytes, length);
   if (header.empty() || header.front() != '{') fail("safetensors header: expected a JSON object that starts with '{'");
-  // The JSON library takes a NUL byte for the end of the text.
+  // The JSON library reads a NUL byte as the end of the text.
   if (const std::size_t nul = header.find('\0'); nul != std::string_view::npos) {
     fail("safetensors header: a NUL byte at byte " + std::to_string(kLengthBytes + nul) +
          " of the file; only white space may stand there");
@@ -255,7 +255,7 @@ std::string_view header_of(const FileBytes& file, const std::string& name) {
   return header;
 }
 
-// Shape × element of one entry against its span; returns the view without data.
+// Checks shape × element of one entry against its span; returns the view without data.
 TensorView check_entry(const HeaderEntry& entry, const std::string& file) {
   const auto fail = [&](const std::string& why) {
     throw_model(file + ": tensor " + utf8::quoted(entry.name) + ": " + why);

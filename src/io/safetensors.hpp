@@ -15,12 +15,12 @@ namespace mha {
 /// Key and value texts of a safetensors file's `__metadata__`.
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
-/// A safetensors file, mapped and checked as a whole before anything of it is used.
+/// A safetensors file, mapped, and checked as a whole before any of it is used.
 ///
 /// Format: https://github.com/huggingface/safetensors#format: 8 bytes header length (little-endian), a JSON header
-/// padded with white space, then the tensors' bytes. What is required beyond it being JSON: no key twice; every span
-/// `[begin, end)` inside the data and exactly as long as shape × element; no overlap, no hole, nothing behind the last
-/// tensor. Data need not be aligned, header order is free, and a tensor of a type that nothing computes with is legal.
+/// padded with white space, then the tensors' bytes. Requirements: no key twice; every span `[begin, end)` inside the
+/// data and exactly as long as shape × element; no overlap, no hole, nothing after the last tensor. Data need not be
+/// aligned, the header may have any order, and tensors of unsupported types are legal.
 ///
 /// Owns or shares the bytes; views live as long as the object and survive its move.
 /// Errors: model, naming the file and the tensor. A file that is too short says how many bytes were expected and found.

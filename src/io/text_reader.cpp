@@ -39,7 +39,7 @@ bool is_readable_now(int descriptor) {
   return ::poll(&wait, 1, 0) != 0;
 }
 
-// A file is looked at before any is read, so that a wrong name is told before work is done.
+// All files are checked before the first is read, so that a wrong name fails before work is done.
 Source look_at(const std::string& path, InputFormat format) {
   if (format == InputFormat::automatic) {
     const bool is_json = path.ends_with(".jsonl") || path.ends_with(".ndjson");
@@ -116,7 +116,7 @@ class TextReader::Implementation {
  private:
   enum class Step { record, end, would_wait };
 
-  // Makes the next record in `record_`.
+  // Fills `record_` with the next record.
   Step advance(bool may_wait) {
     for (;;) {
       if (next_argument_ < arguments_.size()) return take_argument();
@@ -176,7 +176,7 @@ class TextReader::Implementation {
 
   void close_source() { file_.reset(); }
 
-  // Reads once what the system has, at least one byte, or notes the end.
+  // Reads once, at least one byte, or notes the end.
   void fill() {
     if (begin_ == end_) begin_ = end_ = scanned_ = 0;
     if (buffer_.size() - end_ < kReadBytes && begin_ > 0) {
@@ -207,7 +207,7 @@ class TextReader::Implementation {
     }
   }
 
-  // Takes the next complete record out of the buffer, if there is one.
+  // Takes the next complete record from the buffer, if there is one.
   bool take_record() {
     const char ending = format_ == InputFormat::nul ? '\0' : '\n';
     for (;;) {
@@ -259,7 +259,7 @@ class TextReader::Implementation {
     }
   }
 
-  // Consumes the buffer up to `stop`, and the ending behind it.
+  // Consumes the buffer up to `stop`, and the line ending after it.
   void drop(std::size_t stop, bool ended) {
     const std::size_t behind = stop + (ended ? 1 : 0);
     offset_ += behind - begin_;
@@ -316,7 +316,7 @@ class TextReader::Implementation {
   std::size_t scanned_ = 0;  // no record ends in [begin_, scanned_)
 
   InputRecord record_;
-  std::optional<Step> waiting_;  // what `ready` found, for `next` to hand out
+  std::optional<Step> waiting_;  // found by `ready`, returned by `next`
   std::size_t index_ = 0;
   std::uint64_t bytes_done_ = 0;
   std::uint64_t total_bytes_ = 0;

@@ -20,7 +20,7 @@ struct InputRecord {
   std::optional<std::string> text_pair;  ///< the second segment
   std::string extra_json;  ///< members to pass through, `"key":value,…`, values as written; may be empty
   std::string error;       ///< why the record is bad, with its place; empty: it is good
-  std::optional<std::uint64_t> replaced;  ///< invalid UTF-8 in it became U+FFFD: the first byte of it in the source
+  std::optional<std::uint64_t> replaced;  ///< first byte in the source that became U+FFFD
 
   std::shared_ptr<const std::string> source;  ///< the file's name, `stdin` or `argument`
   std::size_t line = 0;                       ///< 1-based line (or record, or argument) of the source
@@ -31,7 +31,7 @@ struct InputRecord {
   std::string place() const;
   /// The same for one byte of the source (of the argument).
   std::string place_at(std::uint64_t byte) const;
-  /// What a line of the source is called: `line`, or `record` where NUL ends it.
+  /// The word for a line of the source: `line`, or `record` if NUL ends it.
   const char* line_word = "line";
 };
 
@@ -40,23 +40,23 @@ struct TextReaderOptions {
   std::string text_key = "text";
   std::string pair_key = "text_pair";
   std::string id_key = "id";
-  /// Copy unknown keys of JSON Lines into `extra_json`, but those of `reserved_keys` (the result's own keys).
+  /// Copy unknown keys of JSON Lines into `extra_json`, except `reserved_keys` (the result's own keys).
   bool pass_through = false;
   std::vector<std::string> reserved_keys;
   /// Invalid UTF-8 and lone surrogate escapes become U+FFFD instead of making the record bad.
   bool replace_invalid = false;
-  /// A longer record is bad; it is skipped without being held in memory.
+  /// A longer record is bad; it is skipped without storing it.
   std::size_t max_record_bytes = std::size_t{64} << 20;
 };
 
 /// Reads inputs one by one from arguments, files, pipes and standard input, as soon as each is complete.
 ///
-/// Lines end with LF or CR LF, NUL records with NUL; a last one without its end counts, an empty one too. A byte order
-/// mark at the start of a source is dropped. Blank lines between JSON Lines records are skipped and not counted.
+/// Lines end with LF or CR LF, NUL records with NUL. A last one without an end counts, and so does an empty one. A byte
+/// order mark at the start of a source is dropped. Blank lines between JSON Lines records are skipped and not counted.
 /// Memory is bounded by the longest record. A bad record (invalid UTF-8, malformed JSON, missing key) is returned with
-/// `error` set and its id where that can be read; what to do about it is for the caller.
-/// Errors: input, naming the source: a file that is missing, a folder or not readable (all are looked at before the
-/// first is read), a read that fails.
+/// `error` set, and with its id if that can be read; the caller decides what to do.
+/// Errors: input, naming the source: a file that is missing, a folder or not readable (all are checked before the first
+/// is read), or a read that fails.
 /// Threads: one at a time.
 class TextReader {
  public:
@@ -69,12 +69,12 @@ class TextReader {
   TextReader(TextReader&&) noexcept;
   TextReader& operator=(TextReader&&) noexcept;
 
-  /// Waits for the next record; false when there is none left.
+  /// Waits for the next record; false at the end.
   bool next(InputRecord& record);
-  /// Whether `next` would answer at once. Never waits; reads what has arrived.
+  /// True if `next` would return at once. Never waits; reads bytes that have arrived.
   bool ready();
 
-  /// Bytes of all sources, where they are arguments or regular files, for progress.
+  /// Bytes of all sources, if all are arguments or regular files; for progress.
   std::optional<std::uint64_t> total_bytes() const;
   /// Bytes of the records returned so far, their ends included.
   std::uint64_t bytes_done() const;

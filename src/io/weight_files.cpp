@@ -23,7 +23,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-// Weights of a kind that is not read, if the folder has some.
+// Weights in an unsupported format, if the folder has some.
 [[noreturn]] void fail_without_weights(const FileSet& files) {
   const std::string name = files.origin();
   for (const FileSet::Entry& entry : files.list()) {

@@ -15,9 +15,9 @@ namespace mha {
 ///
 /// Opened from a `.safetensors` file, a `*.safetensors.index.json`, or a folder that holds `model.safetensors` or
 /// `model.safetensors.index.json` (in this order). Of a sharded model only the shards that the index lists are opened;
-/// they must lie in the index's folder. Owns the mappings; views live as long as the object and survive its move.
-/// Errors: model. A missing shard is named; a folder with weights in a format that is not read (pickle, ONNX, …) says
-/// which and how to convert.
+/// they must be in the index's folder. Owns the mappings; views live as long as the object and survive its move.
+/// Errors: model. A missing shard is named. If the folder has weights in an unsupported format (pickle, ONNX, …), the
+/// message says which and how to convert them.
 class WeightFiles {
  public:
   explicit WeightFiles(const std::filesystem::path& path);
@@ -28,9 +28,9 @@ class WeightFiles {
   const TensorView* find(std::string_view name) const;
   /// All names, in byte order.
   const std::vector<std::string>& names() const { return names_; }
-  /// The file that holds a tensor, for messages; the first file for a name that is not there.
+  /// The file that holds a tensor, for messages; the first file for an unknown name.
   const std::filesystem::path& file_of(std::string_view name) const;
-  /// The safetensors files in the order of their names (the index is not among them).
+  /// The safetensors files sorted by name, without the index.
   const std::vector<SafetensorsFile>& files() const { return files_; }
 
  private:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that includes point one way, that each library is seen only behind its seam, and that ctest can run every unit test.
+"""Checks that includes point one way, that a library is included in its room only, and that ctest can run every unit test.
 
-Usage: check_includes.py ROOT. Prints one line a violation; exit 1 if there is any.
+Usage: check_includes.py ROOT. Prints one line per violation; exit 1 if there is any.
 """
 
 import re

@@ -49,7 +49,7 @@ void encode_all(const mha::Tokenizer& tokenizer, std::string_view text, const st
   uLong sum = ::crc32(0, nullptr, 0);
   double cpu = 0;
   double wall = 0;
-  // The clock stands still while the ids of some lines are summed up.
+  // The time to sum up the ids of some lines does not count.
   constexpr std::size_t kAtOnce = 512;
   std::vector<std::int32_t> ids;
   for (std::size_t first = 0; first < lines.size(); first += kAtOnce) {

@@ -44,7 +44,7 @@ def text_of(some):
 
 
 class Bits(unittest.TestCase):
-    """The same text has the same bits, whatever stands around it and whoever computes it."""
+    """A text has the same bits in every batch, with every number of threads."""
 
     def rows(self, some, *arguments):
         out = run("embed", "--format", "raw", *arguments, stdin=text_of(some), check=0).stdout
@@ -446,7 +446,7 @@ class Results(unittest.TestCase):
 
 
 class LongTexts(unittest.TestCase):
-    """Windows of `embed`: `two-heads` has a token a word, no specials, and mean pooling."""
+    """Windows of `embed`: `two-heads` has one token per word, no special tokens, and mean pooling."""
     TEXT = "She is a great leader. Größe: a team that built a scalable API? The cat sat on the mat! I led the team."
 
     def windows(self, *arguments, stdin=b""):

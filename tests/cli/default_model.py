@@ -67,7 +67,7 @@ class DefaultModel(unittest.TestCase):
             self.assertEqual(max(row) == row[claim["key"]], claim["greatest"])
 
     def test_she_is_a_great_leader(self):
-        """What the card and the README say of the sentence that everybody sees first."""
+        """The claims of the model card and of the README about "She is a great leader"."""
         weights = {(c["job"], c["from"], c["to"]): c["weight"] for c in GOLDEN["claims"] if c["text"] == TEXTS[0]}
         self.assertGreater(weights["role", "she", "leader"], 0.8)
         self.assertGreater(weights["descriptor", "she", "great"], 0.8)

@@ -284,7 +284,7 @@ class Answer(unittest.TestCase):
                 self.assertEqual([row["answer"] for row in more["answers"]], [span["text"] for span in case["best_spans"]])
 
     def test_no_answer(self):
-        # The first token as start and end stands for none; of several windows the least such score counts.
+        # "No answer" is the span from the first token to itself; the smallest such score of all windows counts.
         for folder, golden in folders("*-qa"):
             logits = arrays(os.path.join(folder, "golden.safetensors"))
             for case in golden["cases"]:

@@ -1,4 +1,4 @@
-// What README shows as the library's use: text → tokens → contextual vectors and attention.
+// The use of the library that docs/library.md shows: text → tokens → contextual vectors and attention.
 #include <cstdio>
 #include <mha/model/model.hpp>
 

@@ -135,7 +135,7 @@ void check_st_folder(const fs::path& folder, const std::string& backend) {
   std::cout << name << ": largest difference " << worst << " of the limit\n";
 }
 
-/// What came of loading a folder and embedding with it: nothing, or an error.
+/// The result of loading a folder and embedding with it: nothing, or an error.
 struct Outcome {
   std::vector<std::vector<float>> vectors;
   std::optional<mha::ErrorKind> kind;

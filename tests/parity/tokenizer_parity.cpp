@@ -3,7 +3,7 @@
 // of trunc_pad, and each component on every code point (tables). Tokenizers beyond these, of random parts, are compared
 // by scripts/compare_tokenizers.py, which needs the reference itself.
 //
-//   mha_tokenizer_parity [--show N] [NAME…]     exit 1 on any difference, 77 where ../shared is absent
+//   mha_tokenizer_parity [--show N] [NAME…]     exit 1 on any difference, 77 if ../shared is absent
 #include <algorithm>
 #include <iostream>
 #include <map>

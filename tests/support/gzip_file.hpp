@@ -8,7 +8,7 @@
 
 namespace mha::test {
 
-/// The bytes of a file, unpacked where it is gzipped.
+/// The bytes of a file, unpacked if it is gzipped.
 inline std::string read_gzip(const std::filesystem::path& path) {
   gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) throw std::runtime_error("cannot open " + path.string());

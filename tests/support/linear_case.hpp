@@ -15,7 +15,7 @@ inline TensorView view_of(const std::vector<float>& values, std::vector<std::siz
   return {DType::f32, std::move(shape), reinterpret_cast<const std::byte*>(values.data())};
 }
 
-/// Random weights of one linear layer and the arrays behind them.
+/// Random weights of one linear layer, and the arrays that hold them.
 struct LinearCase {
   std::vector<float> weight;
   std::vector<float> bias;

@@ -11,8 +11,8 @@
 
 namespace mha {
 
-/// Element types that a weight file may hold: all that safetensors 0.6 knows, so that a file with a tensor of a type
-/// that nothing here computes with stays readable as long as that tensor is not needed.
+/// Element types of weight files: all types of safetensors 0.6. A file stays readable if it holds a tensor of a type
+/// that is not supported, as long as that tensor is not needed.
 enum class DType {
   f32,
   f16,
@@ -38,14 +38,14 @@ enum class DType {
 
 /// Bits of one element; below 8 only for the F6 and F4 types.
 std::size_t bits_of(DType type);
-/// Bytes of one element; 0 for types whose elements are no whole bytes.
+/// Bytes of one element; 0 for types whose elements are not whole bytes.
 std::size_t size_of(DType type);
 /// The safetensors spelling: "F32", "BF16", …
 std::string_view name_of(DType type);
-/// The type with that safetensors spelling (case counts); nothing for a name that safetensors does not know.
+/// The type with that safetensors spelling (case-sensitive), or nothing.
 std::optional<DType> dtype_from_name(std::string_view name);
 
-/// A read-only view of a named array inside a file or buffer that somebody else owns.
+/// A read-only view of an array inside a file or buffer that it does not own.
 /// `data` need not be aligned: use `to_float32` or memcpy, never a cast and a dereference.
 struct TensorView {
   DType dtype = DType::f32;
@@ -59,7 +59,7 @@ struct TensorView {
 /// `[3,4]`, as error messages print shapes.
 std::string shape_text(std::span<const std::size_t> shape);
 
-/// Row-major matrix that somebody else owns; `stride` counts floats from row to row (≥ cols).
+/// A read-only view of a row-major matrix; `stride` is the number of floats from row to row (≥ cols).
 struct ConstMatrix {
   const float* data = nullptr;
   std::size_t rows = 0;
@@ -93,9 +93,9 @@ struct Matrix {
   operator ConstMatrix() const { return {data, rows, cols, stride}; }
 };
 
-/// Float array aligned to 64 bytes, for what lives long and is read over and over: it shares large pages with others of
-/// its kind, and its memory returns to the system with theirs. Grows only by `reserve`; contents are not kept when it
-/// grows.
+/// Float array aligned to 64 bytes, for long-lived data that is read often. It may share a chunk of large pages with
+/// other buffers; memory is released only when all buffers in the chunk are gone. Grows only by `reserve`, which does
+/// not keep the contents.
 class FloatBuffer {
  public:
   FloatBuffer() = default;

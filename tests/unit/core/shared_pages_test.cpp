@@ -57,7 +57,7 @@ TEST_CASE("arrays that grow a little at a time ask for more") {
   CHECK(grown_size(0, 100) == 100);
   CHECK(grown_size(100, 101) == 150);
   CHECK(grown_size(100, 1000) == 1000);
-  // Not where it would be felt.
+  // A large array grows only as far as needed.
   CHECK(grown_size(100'000'000, 100'000'001) == 100'000'001);
   CHECK_THROWS_AS(shared_pages(~std::size_t{0}), std::bad_alloc);
 }

@@ -25,7 +25,7 @@ using mha::test::TemporaryFolder;
 
 namespace {
 
-// What `write` sends through a pipe.
+// The bytes that `write` sends through a pipe.
 template <class Write>
 std::string through_pipe(Write&& write) {
   int ends[2];

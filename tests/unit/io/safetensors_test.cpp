@@ -287,7 +287,7 @@ TEST_CASE("a header damaged at any byte is read or refused, never anything else"
 TEST_CASE("all hostile safetensors files of ../shared end as their index says") {
   const auto root = mha::test::shared("models/hostile");
   if (root.empty()) return;
-  // What only the model that needs the tensor can refuse: a wrong shape, type, value or name.
+  // Only the model that needs a tensor can refuse a wrong shape, type, value or name.
   const std::vector<std::string> legal_files = {"shape-zero.safetensors",        "shape-wrong.safetensors",
                                                 "weight-is-integer.safetensors", "shape-scalar-empty.safetensors",
                                                 "nan-weight.safetensors",        "weight-is-bool.safetensors",

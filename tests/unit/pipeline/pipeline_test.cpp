@@ -38,7 +38,7 @@ class Texts : public mha::RecordSource {
   std::size_t waiting_;
 };
 
-/// A stand-in for a model: one token a character, and the embedding of a text is what its characters say.
+/// A stand-in for a model: one token per character, and an embedding made from the characters.
 /// Texts with `?` cannot be tokenised; a batch with a `*` in it fails.
 class FakeWorker : public mha::RecordWorker {
  public:

@@ -11,7 +11,7 @@ namespace {
 
 using Ranges = std::vector<TokenRange>;
 
-// A token for each [begin, end) of the text, between one special before and one behind.
+// A token for each [begin, end) of the text, between two special tokens.
 Encoding encoding_of(const std::vector<Span>& spans) {
   Encoding encoding;
   const auto add = [&](Span span, int sequence) {
@@ -59,7 +59,7 @@ TEST_CASE("windows of sentences end where sentences end") {
   CHECK(cut(2) == Ranges{{1, 3}, {3, 4}, {4, 6}, {6, 7}});
   CHECK(cut(0, 2) == Ranges{{1, 3}, {3, 4}, {4, 6}, {6, 7}});
   CHECK(cut(6, 3) == Ranges{{1, 4}, {4, 7}});
-  // What is left of a sentence that was cut is not joined with the next one.
+  // The rest of a sentence that was cut is not joined with the next sentence.
   CHECK(cut_by_sentences(encoding_of({{0, 2}, {3, 5}, {6, 8}, {10, 12}}), {1, 5}, {0, 10}, 2, 100) ==
         Ranges{{1, 3}, {3, 4}, {4, 5}});
   CHECK(cut_by_sentences(encoding, {3, 3}, {}, 0, 100) == Ranges{{3, 3}});
