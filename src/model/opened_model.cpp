@@ -48,8 +48,8 @@ void add_decisions(std::vector<Decision>& to, std::vector<Decision> from, const 
   }
 }
 
-/// models.md, "Precedence": --max-length, sentence_bert_config.json, tokenizer_config.json, position table; never above
-/// what the position table serves.
+/// In this order (docs/models.md): --max-length, sentence_bert_config.json, tokenizer_config.json, position table;
+/// never above what the position table serves.
 void decide_max_length(OpenedModel& model, const LoadOptions& options) {
   const std::size_t positions = model.family.config.max_positions;
   std::optional<std::size_t> length;

@@ -48,7 +48,7 @@ std::size_t most_telling_token(const Explanation& explanation);
 /// The five steps in words and numbers, with a corner of each matrix.
 std::string explanation_table(const Explanation& explanation, const ExplanationOptions& options);
 
-/// Every matrix of every step, as one object (keys: cli.md, "Attention, heads, explain").
+/// Every matrix of every step, as one object (keys: docs/cli.md, "Matrices of explain").
 std::string explanation_json(const Explanation& explanation, const ExplanationOptions& options);
 
 /// The page that a teacher would project: self-contained, its matrices drawn for the head that is chosen. Without its

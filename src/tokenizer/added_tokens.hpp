@@ -61,7 +61,7 @@ class AddedTokens {
  public:
   AddedTokens() = default;
   /// Tokens that the model's vocabulary has keep its id; the others are numbered from its size on, in file order,
-  /// whatever id the file declares (trap 14). `normalizer` may be null.
+  /// whatever id the file declares. `normalizer` may be null.
   AddedTokens(std::vector<AddedToken> tokens, const Vocab& vocab, const Normalizer* normalizer);
 
   /// One stretch of a text: an added token, or, with id −1, text between them.

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-// Properties of code points as the reference has them: five Unicode versions side by side (shared/tokenizers/NOTES.md,
-// trap 1). tables.cpp is made by scripts/unicode/make_tables.py.
+// Properties of code points as the reference has them. Its libraries use five versions of Unicode side by side, and so
+// do these tables. scripts/unicode/make_tables.py makes tables.cpp.
 namespace mha::tokenizer::unicode {
 
 enum Flag : std::uint32_t {

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 DISAGREE = {
-    # `tokens` are vocabulary entries (cli.md, "Records"); the case wants the text that the added token matched.
+    # `tokens` are vocabulary entries (docs/cli.md, "Records"); the case wants the text that the added token matched.
     "tokenizing/tok-added-before-normalizer",
 }
 

@@ -215,7 +215,7 @@ std::string check_truncation(const JsonValue& row, const Tokenizer& tokenizer, c
     tokenizer.encode(input.text, input.pair, truncation_of(row), scratch, encoding);
   } catch (const Error& error) {
     // Where the limit has no room for the specials, the reference's subtraction wraps around and nothing is cut; here
-    // it is wrong usage (cli.md).
+    // it is wrong usage (docs/cli.md).
     if (no_room) return error.kind() == ErrorKind::usage ? "" : std::string("threw ") + error.what();
     return row.find("error") ? "" : std::string("threw ") + error.what();
   }

@@ -72,7 +72,7 @@ struct ConvolutionConfig {
 };
 
 /// Sizes and switches of one encoder: everything that a forward pass needs to know besides the weights.
-/// Validated once by `validate`; const afterwards. Defaults are those of mha-json files (models.md).
+/// Validated once by `validate`; const afterwards. Defaults: docs/models.md, "One JSON file".
 struct ModelConfig {
   std::string family;  ///< "bert", "transformer_encoder", "mha-json", …
 

@@ -50,7 +50,7 @@ class Tokenizer {
   static std::shared_ptr<const Tokenizer> from_json(std::string_view json, const std::string& origin);
 
   /// The tokenizer of a model folder: `tokenizer.json`, else `vocab.txt`, `vocab.json` + `merges.txt`, `*.model`
-  /// with `tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json` (models.md, "Files of a folder").
+  /// with `tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json` (see docs/tokenizers.md).
   /// Throws Error{model} that lists what was looked for when there is none.
   static std::shared_ptr<const Tokenizer> from_folder(const std::string& folder);
   /// The same from a set of files, which need not be on disk.

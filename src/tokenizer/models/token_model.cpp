@@ -22,7 +22,7 @@ constexpr Row kModels[] = {
     {"WordPiece", make_word_piece},
 };
 
-// Files of old releases have no tag; the keys tell (trap 17 of the notes).
+// Files of old releases have no type; the keys tell it.
 std::string type_of(const JsonValue& value) {
   if (const auto type = value.find("type")) return type->as_string();
   if (value.find("merges")) return "BPE";

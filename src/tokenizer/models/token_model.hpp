@@ -51,7 +51,7 @@ class TokenModel {
   virtual bool can_read_bytes() const { return false; }
   virtual void read_bytes() {}
 
-  /// `tokenizer.json: model`; untagged models are told by their keys (trap 17). Throws Error{model}.
+  /// `tokenizer.json: model`; the keys of a model without a tag tell its type. Throws Error{model}.
   static std::shared_ptr<TokenModel> from_json(const JsonValue& value);
 };
 

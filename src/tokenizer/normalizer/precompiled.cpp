@@ -8,7 +8,7 @@
 namespace mha::tokenizer {
 namespace {
 
-/// SentencePiece's character map, as the reference applies it: grapheme cluster by grapheme cluster, see trap 9.
+/// SentencePiece's character map, as the reference applies it: one grapheme cluster at a time.
 /// Source: tokenizers 0.22.2, normalizers/precompiled.rs.
 class Precompiled final : public Normalizer {
  public:
