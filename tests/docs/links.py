@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""links.py: checks the Markdown files of the repository. Each relative link must name a file that exists, and each `#part` a
-heading of that file. README.md must have at most 9,000 characters, so that a stranger reads it in two minutes."""
+"""links.py: checks the Markdown files of the repository without the program. Each relative link must name a file that exists, and
+each `#part` a heading of that file. README.md must have at most 9,000 characters, so that a stranger reads it in two minutes.
+The C++ of docs/library.md must be that of tests/install/consumer.cpp, which is built and run. docs/internals.md must name
+each room of src/, and README.md each page of docs/."""
 import os
 import re
 import sys
@@ -34,6 +36,24 @@ def anchors(path):
     return names
 
 
+def read(name):
+    with open(os.path.join(ROOT, name), encoding="utf8") as file:
+        return file.read()
+
+
+def others():
+    consumer, internals, readme = read("tests/install/consumer.cpp"), read("docs/internals.md"), read("README.md")
+    for block in re.findall(r"^```cpp\n(.*?)^```", read("docs/library.md"), re.M | re.S):
+        if block not in consumer:
+            yield "docs/library.md: the example is not that of tests/install/consumer.cpp"
+    for room in sorted(os.listdir(os.path.join(ROOT, "src"))):
+        if os.path.isdir(os.path.join(ROOT, "src", room)) and f"| `{room}` |" not in internals:
+            yield f"docs/internals.md: the table of rooms has no row for {room}"
+    for page in sorted(os.listdir(os.path.join(ROOT, "docs"))):
+        if page.endswith(".md") and f"(docs/{page})" not in readme:
+            yield f"README.md: no link to docs/{page}"
+
+
 def main():
     failures, links = [], 0
     for path in markdown_files():
@@ -50,10 +70,10 @@ def main():
                 failures.append(f"{os.path.relpath(path, ROOT)}: {target}: no such file")
             elif part and part not in anchors(file):
                 failures.append(f"{os.path.relpath(path, ROOT)}: {target}: no such heading")
-    with open(os.path.join(ROOT, "README.md"), encoding="utf8") as file:
-        size = len(file.read())
+    size = len(read("README.md"))
     if size > README_LIMIT:
         failures.append(f"README.md has {size} characters, more than {README_LIMIT}")
+    failures += others()
     print("\n".join([*failures, f"{links} links, {len(failures)} failures"]))
     return 1 if failures or links == 0 else 0
 
