@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """attention_reference.py MODELS OUT.json
 
-Recomputes what `attention` and `--ablate` answer from the goldens of ../shared/models alone, in float64, numpy only: rollout,
-head statistics and words from the golden attention; ablation by a forward of tiny-bert written here, which must first give the
-golden's own hidden states. tests/data/attention/expected.json is its output; tests/cli/attention_values.py compares the program
-with it.
+Computes the answers of `attention` and `--ablate` from the goldens of ../shared/models alone, in float64 with numpy. Rollout,
+head statistics and words come from the golden attention. Ablation comes from a forward pass of tiny-bert in this file, which must
+first give the golden's own hidden states. The output is tests/data/attention/expected.json; tests/cli/attention_values.py compares
+the program with it.
 
 Definitions: rollout is the product over layers of (mean over heads + I) / 2, first layer rightmost (Abnar & Zuidema 2020);
-statistics are means over all query tokens (queries without a previous or next token left out of that mean), entropy in bits,
-distance the sum of w * |q - k|; to a word weights are summed, from a word averaged (Clark et al. 2019)."""
+statistics are means over all query tokens (queries without a previous or next token do not count in that mean), entropy is in
+bits, distance is the sum of w * |q - k|; weights to a word are summed, weights from a word averaged (Clark et al. 2019)."""
 import json
 import math
 import os

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Random tokenizers against the reference: each seed puts together a tokenizer.json of random components with random
-options, trains its vocabulary on a part of the texts, and compares `mha-cli tokenize` with the Python package tokenizers
-0.22.2: ids, offsets, type ids, special-token masks, refusals, truncation, and the text that decoding gives.
+"""Compares random tokenizers with the reference. Each seed makes a tokenizer.json of random components with random options
+and trains its vocabulary on some of the texts. `mha-cli tokenize` must then equal the Python package tokenizers 0.22.2 in
+ids, offsets, type ids, special-token masks, refusals, truncation, and the decoded text.
 
   scripts/compare_tokenizers.py --mha build/mha-cli --count 200 [--first SEED] [--texts 300] [--keep FOLDER]
 
-Exit code 1 on any difference; --keep leaves the files of the tokenizers that differ.
+Exit code 1 on any difference; --keep keeps the files of tokenizers that differ.
 """
 import argparse, json, os, random, subprocess, sys, tempfile
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """make_family_goldens.py OUT [NAME …]
 
-Makes small random models of every family, with hyperparameters that the published ones do not have, and what
-transformers computes with them, in the layout of ../shared/models: OUT/NAME/{config.json,model.safetensors,golden.json,
-golden.safetensors}. Check them with `build/tests/parity/mha_parity --folder OUT`.
+Makes small random models of every family, with hyperparameters that published models do not have, and runs transformers on
+them. The layout is that of ../shared/models: OUT/NAME/{config.json,model.safetensors,golden.json,golden.safetensors}.
+Check them with `build/tests/parity/mha_parity --folder OUT`.
 
-Needs torch and transformers (made with 5.24.0); attn_implementation eager, float32, and float64 for the noise."""
+Needs torch and transformers (made with 5.24.0); attn_implementation eager, float32, and float64 to measure the noise."""
 import json, os, sys
 import numpy as np, torch
 import transformers as T

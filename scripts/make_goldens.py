@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """make_goldens.py MODEL OUT [--all]
 
-Goldens of a sentence-transformers BERT folder (made for ../shared/models/all-MiniLM-L6-v2): what transformers computes for
-60 texts and pairs, eager, float32, with float64 for the noise. OUT/golden.json and OUT/golden.safetensors in the layout of
-../shared/models; the committed ones in tests/data/minilm are reduced to a few rows of hidden states and attention in every
-fourth case (--all keeps every case whole). `limit` is what the program must keep: 1e-6 for sentence vectors, 3e-5 for the rest.
+Goldens of a sentence-transformers BERT folder (made for ../shared/models/all-MiniLM-L6-v2): results of transformers for 60 texts
+and pairs, eager, float32, with float64 to measure the noise. The layout of OUT/golden.json and OUT/golden.safetensors is that of
+../shared/models. The committed ones in tests/data/minilm have only a few rows of hidden states and attention, in every fourth
+case (--all keeps every case whole). `limit` is the largest difference allowed: 1e-6 for sentence vectors, 3e-5 for the rest.
 
 Needs torch and transformers (made with 5.24.0)."""
 import argparse, json, os

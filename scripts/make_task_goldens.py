@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """make_task_goldens.py SHARED OUT
 
-What the reference says about tasks that ../shared/models has no golden for, as one JSON file (tests/data/task_goldens.json):
-- `zero_shot`: transformers' zero-shot-classification pipeline on SHARED/models/tiny-*-classify, also with other names of the
-  labels, which decide where entailment and contradiction stand;
-- `entities`: its token classification on words that are cut in pieces, for every aggregation strategy;
+Results of the reference for tasks without a golden in ../shared/models, as one JSON file (tests/data/task_goldens.json):
+- `zero_shot`: the zero-shot-classification pipeline of transformers on SHARED/models/tiny-*-classify, also with other label
+  names, which decide the places of entailment and contradiction;
+- `entities`: its token classification on words of several pieces, for every aggregation strategy;
 - `fills`: its fill-mask with several masks, and with targets;
-- `quantized`: sentence-transformers' quantize_embeddings.
+- `quantized`: quantize_embeddings of sentence-transformers.
 
 Needs torch, transformers (made with 5.24.0) and sentence-transformers (6.2.0)."""
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes models/two-heads/model.json: a model small enough to read, whose two heads do what they are said to do.
+"""Makes models/two-heads/model.json: a model small enough to read, whose two heads each do one job.
 
-Nothing is trained and no attention is set by hand. A word is a row of features (columns with names), a head is a choice
-of features: Wq says which features of a word ask, Wk which features of a word answer, Wv what is handed over. Attention
-follows from Q·Kᵀ. Run it from anywhere; needs Python 3.8 alone. MODEL.md beside the model explains the columns.
+Nothing is trained, and no attention is set by hand. A word is a row of features (named columns). A head is a choice of
+features: Wq picks features of the query word, Wk features of the key word, and Wv the features that are passed on.
+Attention follows from Q·Kᵀ. Needs only Python 3.8. MODEL.md beside the model explains the columns.
 """
 
 import json

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Speed of the tokenizers beside tokie 0.1.4 and the reference (tokenizers 0.22.2), one thread each, in alternating passes of
-the same minutes.
+"""Speed of the tokenizers beside tokie 0.1.4 and the reference (tokenizers 0.22.2), one thread each, in alternating passes.
 
   pip install --no-deps --target TOKIE tokie==0.1.4        (needs numpy)
   pip install --no-deps --target REFERENCE tokenizers==0.22.2
@@ -8,11 +7,11 @@ the same minutes.
   scripts/tokenizer_speed.py --mha build/tests/bench/mha_tokenizer_speed --text sentences.txt \\
     --tokie TOKIE --reference REFERENCE FOLDER…
 
-FOLDER holds a tokenizer.json; TEXT is plain or .gz, of which the first --megabytes count. Without --tokie and --reference
-the packages are those of this Python; one that cannot be loaded is left out. Ours makes ids, offsets, type ids, masks and
-word numbers of each line; the reference makes all that it makes (encode_batch), tokie ids only (encode_batch_flat), which
-is its fastest way. "cold" is the first pass of a fresh tokenizer, "warm" a further pass of the same one. MB/s of CPU time,
-best pass; a ratio is ours / theirs from each round of passes: median [least–greatest]. Equal ids are checked by their CRC.
+FOLDER holds a tokenizer.json; the text is plain or .gz, and its first --megabytes count. Without --tokie and --reference
+the packages are those of this Python; a package that cannot be loaded is left out. We make ids, offsets, type ids, masks and
+word numbers of each line. The reference makes everything (encode_batch); tokie makes ids only (encode_batch_flat), its
+fastest way. "cold" is the first pass of a fresh tokenizer, "warm" a later pass of the same one. Speed is MB per second of
+CPU time, best pass. A ratio is ours / theirs in each round: median [smallest–largest]. A CRC checks that the ids are equal.
 """
 import argparse, gzip, json, os, shutil, statistics, subprocess, sys, tempfile, time
 

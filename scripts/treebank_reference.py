@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """treebank_reference.py MHA_CLI MODEL FILE.conllu [SENTENCES]
 
-Scores heads against the first sentences of a treebank independently of `heads --conllu` (numpy only; the attention itself is
-the program's, as npz) and compares all its numbers. Rules: docs/attention.md, "Heads against a treebank"; Clark et al. 2019, section 4.2."""
+Scores heads against the first sentences of a treebank, independently of `heads --conllu`, and compares all numbers. It uses only
+numpy and the program's attention maps (npz). Rules: docs/attention.md, "Heads against a treebank"; Clark et al. 2019, §4.2."""
 import io
 import json
 import subprocess

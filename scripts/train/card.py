@@ -1,4 +1,4 @@
-"""MODEL.md of a release, from its scores: no number in it is written by hand."""
+"""Writes MODEL.md of a release from its scores; no number is written by hand."""
 import hashlib
 import json
 from pathlib import Path

@@ -12,7 +12,7 @@ import numpy as np
 WIDTH, HEADS, LAYERS, FEED_FORWARD, EMBEDDING, TEACHER_WIDTH = 512, 8, 4, 1024, 256, 384
 MAX_POSITIONS = 512
 SHORT, LONG = 64, 512          # the two row lengths that training ever sees
-CUT = 126                      # a single line is cut to so many pieces
+CUT = 126                      # most pieces of a single line
 STARTED = time.time()
 
 

@@ -9,7 +9,7 @@ from teacher import STATE_SCALE
 SHAPES = {SHORT: (32, 16), LONG: (4, 8)}       # row length -> rows, greatest number of texts in a row
 ROUND = 16000                  # lines planned at once
 LONG_SHARE = 0.025             # of all batches
-TREEBANK_TIMES = 4             # a treebank sentence comes so many times as often as another
+TREEBANK_TIMES = 4             # how much more often a treebank sentence comes than another
 TOPICS = 64                    # every second batch holds sentences that resemble each other
 
 

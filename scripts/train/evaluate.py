@@ -1,5 +1,5 @@
 """Scores of a model and of the teacher by the same code: similarity, classification on frozen vectors, retrieval across
-the two spaces, and how well each supervised head does its job on the treebank's development part.
+the two spaces, and the accuracy of each supervised head on the treebank's development part.
 
 A runner gives `vectors(texts)` (normalised) and, for a model with jobs, `attention(list of ids)`: for every text the
 probabilities of the supervised heads, [jobs, T, T].

@@ -1,4 +1,4 @@
-"""An exported folder computed once more with nothing but numpy: no code is shared with the training.
+"""Computes an exported folder with numpy alone; it shares no code with the training.
 
 Writes the goldens of the tool's own test: token ids, vectors, and the attention that the model card claims.
 """

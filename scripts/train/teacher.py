@@ -3,8 +3,8 @@
 A chunk is a folder WORK/chunks/NNN: ids, offsets of the texts, vector (float16), state (int8, one scale a dimension)
 and known (tokens that the teacher cuts alike). Texts are the chunk's lines, then longer texts joined from its runs of
 neighbouring lines (no token states for those). Chunk `ewt` is the treebank's training part.
-Lines come in runs of 32 in a weighted random order, so the first chunks are a good sample already.
-May be ended at any time; begins again with the first chunk that is missing.
+Lines come in runs of 32 in a weighted random order, so the first chunks are already a good sample.
+It may be stopped at any time, and continues with the first missing chunk.
 """
 import json
 import os

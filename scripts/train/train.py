@@ -1,9 +1,9 @@
 """Stage 4: the training itself, by several processes of one thread that share the parameters.
 
-The learning rate warms up and then stays; a release is a branch that takes it to zero (--decay-steps, from any
-checkpoint, into another folder), or simply the running mean of the weights, which every checkpoint holds too. So the training never has a planned end: stop it at any time (SIGTERM: it writes a
-checkpoint and leaves; SIGSTOP and SIGCONT: it waits; SIGKILL: at most --every seconds are lost) and start it again with
-the same command, or continue from somewhere else with --from (a checkpoint, or an exported model folder).
+The learning rate warms up and then stays constant. A release is a branch that takes it to zero (--decay-steps, from any
+checkpoint, into another folder), or the running mean of the weights, which every checkpoint has too. So the training has no
+planned end. Stop it at any time: SIGTERM writes a checkpoint and ends, SIGSTOP and SIGCONT pause it, SIGKILL loses at most
+--every seconds. Start it again with the same command, or continue from a checkpoint or an exported model folder (--from).
 
 Writes into RUN: checkpoint.pt, stream-N.pt, log.tsv, evaluations.jsonl, pid.
 """

@@ -1,7 +1,7 @@
 """Stage 3: a dependency parser (the teacher, fine-tuned on the treebank with a biaffine head) and its trees for every chunk.
 
 The parser reads the student's own pieces, so its trees need no alignment. Writes WORK/parser.pt, and word, target and
-weight into each chunk. May be ended at any time; finished chunks are kept, and so is the trained parser.
+weight into each chunk. It may be stopped at any time; finished chunks and the trained parser are kept.
 """
 import os
 import time

@@ -5,7 +5,7 @@ import numpy as np
 
 JOB_COUNT = 5                  # syntactician, role, descriptor, previous, next: the order of model.JOBS
 WEIGHT_UNIT = 20               # weights are stored as int8 in twentieths
-ITSELF = 0.1                   # a word without role or descriptor should look at itself, weakly
+ITSELF = 0.1                   # weight: a word without role or descriptor attends to itself
 RELATIVE_CLAUSE, PUNCTUATION, ROOT = 3.0, 0.5, 0.5
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""attention.py MHA_CLI: what `attention`, `heads`, `compare` and `explain` answer in each format, with the model that is checked by hand."""
+"""attention.py MHA_CLI: the answers of `attention`, `heads`, `compare` and `explain` in each format, with the model `two-heads`."""
 import csv
 import io
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """attention_values.py MHA_CLI: rollout, head statistics, words and ablation of the program against values that
-scripts/attention_reference.py computed once, independently, from the goldens of ../shared/models. Says so and passes where
-that folder is not there."""
+scripts/attention_reference.py computed once, independently, from the goldens of ../shared/models. Says so and passes if that
+folder is absent."""
 import json
 import os
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""cases.py RUN_PY MHA_CLI JOBS: runs the executable cases of ../shared; fails when a case fails that is not listed here.
+"""cases.py RUN_PY MHA_CLI JOBS: runs the executable cases of ../shared; fails if a case fails that is not listed here.
 
-A case is listed only where it and the contract disagree and the program follows the contract."""
+A case is listed only if it contradicts docs/cli.md and the program follows docs/cli.md."""
 import subprocess
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""commands.py MHA_CLI: drives the built program as its users do, with the model that is built in (and with
-../shared/models/all-MiniLM-L6-v2 where that is there). What the executable cases of ../shared hold is not repeated."""
+"""commands.py MHA_CLI: drives the program as its users do, with the built-in models, and with
+../shared/models/all-MiniLM-L6-v2 if that exists. It does not repeat the executable cases of ../shared."""
 import json
 import os
 import random
@@ -146,7 +146,7 @@ class Streaming(unittest.TestCase):
 
 
 class Resuming(unittest.TestCase):
-    """`--resume` ends in the file that an undisturbed run writes, wherever the earlier run was cut."""
+    """`--resume` ends with the file of an undisturbed run, wherever the earlier run was interrupted."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

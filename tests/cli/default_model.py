@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""default_model.py MHA_CLI: the model inside the binary is the one that its card describes: the files' hashes, known vectors,
-similarities, and what its heads do. The expected numbers are in ../data/contextual-512/golden.json, computed by
+"""default_model.py MHA_CLI: the model inside the binary is the one that its card describes: hashes of the files, known vectors,
+similarities, and the jobs of its heads. The expected numbers are in ../data/contextual-512/golden.json, computed by
 scripts/train/rerun.py from the files alone."""
 import hashlib
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tasks.py MHA_CLI: the results of every model with a task head in ../shared/models against what the reference's pipelines
-gave (golden.json there): scores within 1e-5, everything else exactly. Says so and passes where that folder is not there."""
+"""tasks.py MHA_CLI: the results of every model with a task head in ../shared/models against those of the reference's
+pipelines (golden.json there): scores within 1e-5, everything else exactly. Says so and passes if that folder is absent."""
 import csv
 import glob
 import io

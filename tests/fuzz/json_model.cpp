@@ -1,4 +1,4 @@
-// Any text as a JSON model: refused with a message, or its parts are JSON and its tensors hold what their shapes say.
+// Any text as a JSON model: refused with a message, or its parts are JSON and its tensors fit their shapes.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

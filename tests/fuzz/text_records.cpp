@@ -1,4 +1,4 @@
-// Any bytes as input: the first byte chooses the format and the policy. Whatever comes, texts and messages are valid
+// Any bytes as input: the first byte chooses the format and the policy. In any case, texts and messages are valid
 // UTF-8, indices count up, and ids and passed-through members are JSON.
 #include <cstdint>
 #include <cstdlib>

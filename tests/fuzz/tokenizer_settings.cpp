@@ -1,4 +1,4 @@
-// Any bytes as tokenizer_config.json, special_tokens_map.json, added_tokens.json and config.json (NULs part them)
+// Any bytes as tokenizer_config.json, special_tokens_map.json, added_tokens.json and config.json (separated by NULs)
 // beside a small vocabulary. The first byte chooses WordPiece or byte-level BPE.
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Any bytes as vocab.json and merges.txt (the first NUL parts them) of each tokenizer class. The first byte chooses it.
+// Any bytes as vocab.json and merges.txt (separated by the first NUL) of each tokenizer class. The first byte chooses it.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>

@@ -1,5 +1,5 @@
-// Model folders against the reference: sentence vectors of every sentence-transformers folder of ../shared, and every
-// hostile file ends as its index says.
+// Compares the sentence vectors of every sentence-transformers folder of ../shared with the reference, and checks that
+// every hostile file ends as its index says.
 
 #include <algorithm>
 #include <cmath>

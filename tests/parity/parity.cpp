@@ -2,8 +2,8 @@
 //
 //   mha_parity [--folder DIR] [--backend NAME] [--precision f32] [NAME …]
 //
-// Prints one line a folder, stage and backend: the largest difference as a share of what models/compare.py allows
-// (20 · noise + 1e-5 · scale of the reference; a golden may set the limit itself). Exit status 1 when any share is
+// Prints one line per folder, stage and backend: the largest difference as a share of the limit. The limit is
+// 20 · noise + 1e-5 · scale of the reference, unless a golden sets it. Exit status 1 if any share is
 // above 1.
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Every tokenizer of ../shared/tokenizers against what the reference gives: ids, offsets, type ids, special-token
-// masks, on all texts and pairs, with the file's truncation and padding (`*.asis`), with all truncations and paddings
-// of trunc_pad, and each component on every code point (tables). Tokenizers beyond these, of random parts, are compared
-// by scripts/compare_tokenizers.py, which needs the reference itself.
+// Compares every tokenizer of ../shared/tokenizers with the reference: ids, offsets, type ids and special-token masks,
+// on all texts and pairs, with the file's truncation and padding (`*.asis`), with all truncations and paddings of
+// trunc_pad, and each component on every code point (tables). scripts/compare_tokenizers.py compares tokenizers of
+// random parts; it needs the reference itself.
 //
 //   mha_tokenizer_parity [--show N] [NAME…]     exit 1 on any difference, 77 if ../shared is absent
 #include <algorithm>
