@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,16 +15,24 @@ namespace mha::cli {
 /// The value that a word stands for.
 template <class Value>
 Value choose(std::string_view option, std::string_view word,
-             std::initializer_list<std::pair<const char*, Value>> choices) {
+             const std::vector<std::pair<std::string, Value>>& choices) {
   std::vector<std::string> names;
   for (const auto& [name, value] : choices) {
     if (word == name) return value;
-    names.emplace_back(name);
+    names.push_back(name);
   }
   refuse_choice(option, word, names);
 }
 
-/// A whole number of at least `least`; throws Error{usage} that names the option.
-std::size_t parse_count(std::string_view option, std::string_view text, std::size_t least);
+/// A whole number from `least` to `most`; throws Error{usage} that names the option.
+std::size_t parse_count(std::string_view option, std::string_view text, std::size_t least,
+                        std::size_t most = static_cast<std::size_t>(-1));
+
+/// Items separated by commas, with their blanks; `\\,` is a comma and `\\\\` a backslash inside an item. Throws
+/// Error{usage} that names the option for an empty item.
+std::vector<std::string> parse_list(std::string_view option, std::string_view text);
+
+/// Throws Error{usage} for an empty name.
+void require_named(std::string_view option, std::string_view value);
 
 }  // namespace mha::cli

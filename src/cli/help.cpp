@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "cli/declare.hpp"
 #include "output/terminal_text.hpp"
 
 namespace mha::cli {
@@ -68,34 +67,37 @@ void append_options(std::string& out, const OptionList& list, std::size_t column
   for (const std::string& group : groups) {
     ((out += '\n') += group) += ":\n";
     for (const OptionSpec& spec : list.specs()) {
-      if (spec.group == group) append_entry(out, spelled(spec), spec.help, columns);
+      if (spec.group == group) append_entry(out, spelled(spec), spec.help_line(), columns);
     }
   }
 }
 
-void append_global_options(std::string& out, std::size_t columns, const Command* command = nullptr) {
-  Options options;
-  OptionList list = global_options(options, command);
+void append_help_options(OptionList& list) {
+  list.group("Global");
   list.flag("-h,--help", "print this help", [] {});
   list.flag("--version", "print version, backends and CPU features", [] {});
-  append_options(out, list, columns);
 }
 
 }  // namespace
 
-std::string general_help(std::size_t columns) {
+std::string general_help(std::size_t columns, std::string_view family) {
   columns = std::min(columns, kMostColumns);
-  std::string out = "Usage: mha-cli COMMAND [OPTION]… [TEXT]…\n\n";
+  std::string out = "Usage: mha-cli " + std::string(family) + "COMMAND [OPTION]… [TEXT]…\n\n";
   append_wrapped(
       out,
       "Runs transformer encoders and shows what multi-head attention does inside them. Results go to standard "
       "output, everything else to standard error.",
       0, 0, columns);
   out += "\nCommands:\n";
-  for (const Command* command : commands()) append_entry(out, command->name, command->summary, columns);
-  append_global_options(out, columns);
+  for (const Command* command : commands()) {
+    if (command->name.starts_with(family)) append_entry(out, command->name, command->summary, columns);
+  }
+  Options options;
+  OptionList list = all_options(options);
+  append_help_options(list);
+  append_options(out, list, columns);
   out += "\n";
-  append_wrapped(out, "More about a command: mha-cli COMMAND --help", 0, 0, columns);
+  append_wrapped(out, "More about a command: mha-cli help " + std::string(family) + "COMMAND", 0, 0, columns);
   return out;
 }
 
@@ -106,8 +108,10 @@ std::string command_help(const Command& command, std::size_t columns) {
   out += "\n\n";
   append_wrapped(out, command.about, 0, 0, columns);
   Options options;
-  append_options(out, command_options(command, options), columns);
-  append_global_options(out, columns, &command);
+  options.command = &command;
+  OptionList list = all_options(options);
+  append_help_options(list);
+  append_options(out, list, columns);
   if (!command.examples.empty()) out += "\nExamples:\n";
   for (const std::string_view example : command.examples) ((out += "  ") += example) += '\n';
   return out;

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/command.hpp"
 
 namespace mha::cli {
 
-/// What `mha-cli --help` prints: usage, the commands, the global options; wrapped to `columns`.
-std::string general_help(std::size_t columns);
+/// What `mha-cli --help` prints: usage, the commands, the global options; wrapped to `columns`. Of a family ("model ")
+/// its commands alone.
+std::string general_help(std::size_t columns, std::string_view family = {});
 /// What `mha-cli COMMAND --help` prints.
 std::string command_help(const Command& command, std::size_t columns);
 /// `--version`: version, commit, backends, what auto chooses, and the CPU.

@@ -51,8 +51,8 @@ LoadOptions load_options(const Options& options) {
   LoadOptions load;
   load.backend = options.global.backend;
   load.dtype = options.global.dtype;
-  load.max_length = options.tokenizing.max_length;
-  load.special_tokens = !options.tokenizing.no_special_tokens;
+  load.max_length = options.tokens.max_length;
+  load.special_tokens = !options.tokens.no_special_tokens;
   return load;
 }
 

@@ -3,14 +3,10 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <deque>
-#include <iostream>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "cli/choice.hpp"
-#include "cli/declare.hpp"
+#include "cli/command.hpp"
 #include "cli/help.hpp"
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
@@ -21,54 +17,15 @@
 namespace mha::cli {
 namespace {
 
-// What to read about the program or one of its commands.
-std::string see_help(const std::string& command) {
-  return "; see 'mha-cli " + command + (command.empty() ? "" : " ") + "--help'";
+constexpr const char* kUsage = "Usage: mha-cli COMMAND [OPTION]… [TEXT]…; see 'mha-cli --help'";
+
+std::string see_help(std::string_view command) {
+  return "; see 'mha-cli " + std::string(command) + (command.empty() ? "" : " ") + "--help'";
 }
 
-void print(const std::string& text) {
-  OutputStream out("-");
-  out.write(text);
-  out.commit();
-}
-
-void attach(CLI::App& app, const OptionList& list) {
-  for (const OptionSpec& spec : list.specs()) {
-    if (spec.value.empty()) {
-      const auto count = [set = spec.set](std::int64_t times) {
-        for (std::int64_t i = 0; i < times; ++i) set("");
-      };
-      app.add_flag_function(spec.names, count, spec.help);
-    } else {
-      // Every given value is set, in order: the last one wins, lists grow.
-      const auto set_all = [set = spec.set](const std::vector<std::string>& values) {
-        for (const std::string& value : values) set(value);
-      };
-      app.add_option_function<std::vector<std::string>>(spec.names, set_all, spec.help)
-          ->expected(1)
-          ->allow_extra_args(false)
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    }
-  }
-}
-
-std::string suggestion(std::string_view got, const std::vector<std::string>& candidates, const std::string& command) {
+std::string suggestion(std::string_view got, const std::vector<std::string>& candidates, std::string_view command) {
   const auto near = nearest(got, candidates);
   return near ? "; did you mean \"" + *near + "\"?" : see_help(command);
-}
-
-std::vector<std::string> long_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-[[noreturn]] void refuse_option(const CLI::App& app, const std::string& got) {
-  const std::string name = got.substr(0, got.find('='));
-  const std::string where = app.get_name().empty() ? "mha-cli" : app.get_name();
-  throw_usage(where + ": unknown option " + name + suggestion(name, long_names(app), app.get_name()));
 }
 
 bool looks_like_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
@@ -98,141 +55,218 @@ Words split_words(int argc, char** argv) {
   return words;
 }
 
-/// The tree of CLI11 apps: the program, its commands, and `model` with commands of its own.
-class Parser {
+/// An option as it was given. It is set once the command is known: the same name may mean another thing there.
+struct Given {
+  std::string name;
+  std::string value;
+};
+
+/// Tells options from texts by the names in a list; keeps both in the order in which they stood.
+class WordParser {
  public:
-  Parser() {
-    root_.name("");
-    prepare(root_);
-    for (const Command* command : commands()) {
-      CLI::App& app = *app_for(command->name);
-      // Only the command that is there gets its options: CLI11 takes longer to learn them than most runs last.
-      app.preparse_callback([this, command, &app](std::size_t) {
-        prepare(app);
-        attach(app, command_options(*command, options_));
-      });
-      apps_.emplace_back(command, &app);
-    }
+  explicit WordParser(const OptionList& list) {
+    app_.set_help_flag();
+    app_.allow_extras();
+    for (const OptionSpec& spec : list.specs()) add(spec);
+    add_flag("-h,--help", help);
+    add_flag("--version", version);
   }
 
-  std::optional<Options> parse(int argc, char** argv) {
-    Words words = split_words(argc, argv);
-    if (words.before.empty()) throw_usage("command: expected one, got none\n" + general_usage());
-    std::vector<std::string> reversed(words.before.rbegin(), words.before.rend());
+  /// All words from the first that is no option on are left in `rest`.
+  void stop_at_first_text() { app_.prefix_command(); }
+
+  void parse(const std::vector<std::string>& words, std::string_view command) {
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
     try {
-      root_.parse(reversed);
+      app_.parse(reversed);
+    } catch (const CLI::ArgumentMismatch& error) {
+      const std::string text = error.what();
+      throw_usage(text.substr(0, text.find(':')) + ": expected a value, got none" + see_help(command));
     } catch (const CLI::ParseError& error) {
-      refuse(error);
+      throw_usage(error.what() + see_help(command));
     }
-    const auto chosen = std::find_if(apps_.begin(), apps_.end(), [](const auto& app) { return app.second->parsed(); });
-    const CLI::App& app = chosen == apps_.end() ? deepest() : *chosen->second;
-    if (version_) {
-      print(version_text());
-      return std::nullopt;
+    rest = app_.remaining();
+  }
+
+  std::vector<Given> given;
+  std::vector<std::string> rest;
+  bool help = false;
+  bool version = false;
+
+ private:
+  void add(const OptionSpec& spec) {
+    const std::string name(spec.long_name());
+    if (spec.value.empty()) {
+      app_.add_flag_function(spec.names, [this, name](std::int64_t times) {
+        for (std::int64_t i = 0; i < times; ++i) given.push_back({name, ""});
+      });
+      return;
     }
-    std::vector<std::string> rest = app.remaining();
-    if (help_ || (chosen == apps_.end() && !rest.empty() && rest[0] == "help")) {
-      print_help(chosen == apps_.end() ? nullptr : chosen->first, rest);
-      return std::nullopt;
+    // Every given value is kept, in order: the last one wins, lists grow.
+    const auto keep_all = [this, name](const std::vector<std::string>& values) {
+      for (const std::string& value : values) given.push_back({name, value});
+    };
+    app_.add_option_function<std::vector<std::string>>(spec.names, keep_all)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  void add_flag(const char* names, bool& target) {
+    app_.add_flag_callback(names, [&target] { target = true; });
+  }
+
+  CLI::App app_;
+};
+
+/// The words that may follow what stands already: commands, or with "model " what that can do.
+std::vector<std::string> command_words(std::string_view family) {
+  std::vector<std::string> words;
+  for (const Command* command : commands()) {
+    if (!command->name.starts_with(family)) continue;
+    const std::string_view rest = command->name.substr(family.size());
+    std::string word(rest.substr(0, rest.find(' ')));
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(std::move(word));
+  }
+  if (family.empty()) words.emplace_back("help");
+  return words;
+}
+
+const Command* command_named(std::string_view name) {
+  for (const Command* command : commands()) {
+    if (command->name == name) return command;
+  }
+  return nullptr;
+}
+
+bool is_family(std::string_view name) {
+  const std::string beginning = std::string(name) + ' ';
+  return std::any_of(commands().begin(), commands().end(),
+                     [&](const Command* command) { return command->name.starts_with(beginning); });
+}
+
+/// `family`: "" or "model ".
+[[noreturn]] void refuse_command(std::string_view family, const std::string& got) {
+  const std::vector<std::string> words = command_words(family);
+  std::string list;
+  for (const std::string& word : words) (list += list.empty() ? "" : ", ") += word;
+  const std::string expected = std::string(family) + "command: expected one of " + list + ", got ";
+  if (got.empty()) throw_usage(expected + "none\n" + kUsage);
+  throw_usage(expected + '"' + got + '"' + suggestion(got, words, family.substr(0, family.find(' '))));
+}
+
+[[noreturn]] void refuse_option(const OptionList& known, std::string_view command, const std::string& got) {
+  const std::string name = got.substr(0, got.find('='));
+  std::vector<std::string> names{"--help", "--version"};
+  for (const OptionSpec& spec : known.specs()) names.emplace_back(spec.long_name());
+  throw_usage((command.empty() ? "" : std::string(command) + ": ") + "unknown option " + name +
+              suggestion(name, names, command));
+}
+
+/// Options that a command takes are not dropped where only the global ones are expected.
+[[noreturn]] void refuse_early_option(const OptionList& global, const std::vector<std::string>& words) {
+  const std::string name = words[0].substr(0, words[0].find('='));
+  for (const std::string& word : words) {
+    Options options;
+    options.command = command_named(word);
+    if (options.command == nullptr || all_options(options).find(name) == nullptr) continue;
+    throw_usage(name + ": expected behind the command, got before it; write mha-cli " + word + " … " + name);
+  }
+  refuse_option(global, "", words[0]);
+}
+
+/// Reads the command line from left to right: global options, the command, its options and texts.
+class Parser {
+ public:
+  std::optional<Options> parse(int argc, char** argv) {
+    const Words words = split_words(argc, argv);
+    if (words.before.empty()) throw_usage(std::string("command: expected one, got none\n") + kUsage);
+    std::vector<std::string> rest = words.before;
+    std::string name;
+    while (options_.command == nullptr) {
+      take_global(rest);
+      if (version_) return print(version_text());
+      if (!rest.empty() && looks_like_option(rest[0])) refuse_early(rest);
+      if (!rest.empty() && rest[0] == "help") return print_help(name, {rest.begin() + 1, rest.end()});
+      if (help_) return print_help(name, rest);
+      const std::string family = name.empty() ? "" : name + ' ';
+      if (rest.empty()) refuse_command(family, "");
+      name = family + rest[0];
+      options_.command = command_named(name);
+      if (options_.command == nullptr && !is_family(name)) refuse_command(family, rest[0]);
+      rest.erase(rest.begin());
     }
-    for (const std::string& word : rest) {
-      if (looks_like_option(word)) refuse_option(app, word);
-    }
-    if (chosen == apps_.end()) refuse_command(app, rest);
-    options_.command = chosen->first;
-    options_.input.texts = std::move(rest);
-    options_.input.texts.insert(options_.input.texts.end(), words.after.begin(), words.after.end());
-    if (options_.command->has(kQuery)) take_query();
-    return std::move(options_);
+    return parse_command(rest, words.after);
   }
 
  private:
-  // The first text is what the others are looked at for.
+  // Global options at the front of the words, up to the first that is none.
+  void take_global(std::vector<std::string>& rest) {
+    WordParser parser(global_);
+    parser.stop_at_first_text();
+    parser.parse(rest, "");
+    given_.insert(given_.end(), parser.given.begin(), parser.given.end());
+    help_ = help_ || parser.help;
+    version_ = version_ || parser.version;
+    rest = std::move(parser.rest);
+  }
+
+  [[noreturn]] void refuse_early(const std::vector<std::string>& rest) const { refuse_early_option(global_, rest); }
+
+  std::optional<Options> parse_command(const std::vector<std::string>& rest, const std::vector<std::string>& texts) {
+    const Command& command = *options_.command;
+    const OptionList list = all_options(options_);
+    WordParser parser(list);
+    parser.parse(rest, command.name);
+    if (parser.version) return print(version_text());
+    if (help_ || parser.help) return print(command_help(command, terminal_columns(STDOUT_FILENO)));
+    for (const std::string& word : parser.rest) {
+      if (looks_like_option(word)) refuse_option(list, command.name, word);
+    }
+    given_.insert(given_.end(), parser.given.begin(), parser.given.end());
+    for (const Given& given : given_) list.find(given.name)->set(given.value);
+    options_.input.texts = std::move(parser.rest);
+    options_.input.texts.insert(options_.input.texts.end(), texts.begin(), texts.end());
+    if (command.takes_query) take_query();
+    return std::move(options_);
+  }
+
+  // The first text is what is looked for in the others.
   void take_query() {
     std::vector<std::string>& texts = options_.input.texts;
     if (texts.empty()) {
-      const std::string name(options_.command->name);
-      throw_usage(name + ": expected " + std::string(options_.command->arguments) + ", got none" + see_help(name));
+      throw_usage(std::string(options_.command->name) + ": expected " + std::string(options_.command->arguments) +
+                  ", got none" + see_help(options_.command->name));
     }
-    options_.task.query = std::move(texts.front());
+    options_.query = std::move(texts.front());
     texts.erase(texts.begin());
   }
 
-  void prepare(CLI::App& app) {
-    app.set_help_flag();
-    app.allow_extras();
-    app.require_subcommand(0, 1);
-    attach(app, global_options(options_));
-    app.add_flag_callback("-h,--help", [this] { help_ = true; });
-    app.add_flag_callback("--version", [this] { version_ = true; });
-  }
-
-  CLI::App* app_for(std::string_view name) {
-    const std::size_t blank = name.find(' ');
-    if (blank == std::string_view::npos) return root_.add_subcommand(std::string(name));
-    const std::string family(name.substr(0, blank));
-    auto [place, is_new] = families_.try_emplace(family, nullptr);
-    if (is_new) {
-      place->second = root_.add_subcommand(family);
-      place->second->preparse_callback([this, app = place->second](std::size_t) { prepare(*app); });
-    }
-    return place->second->add_subcommand(std::string(name.substr(blank + 1)));
-  }
-
-  const CLI::App& deepest() const {
-    for (const auto& [name, app] : families_) {
-      if (app->parsed()) return *app;
-    }
-    return root_;
-  }
-
-  [[noreturn]] void refuse(const CLI::ParseError& error) const {
-    const std::string text = error.what();
-    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-      throw_usage(text.substr(0, text.find(':')) + ": expected a value, got none" + see_help(""));
-    }
-    throw_usage(text + see_help(""));
-  }
-
-  [[noreturn]] void refuse_command(const CLI::App& app, const std::vector<std::string>& rest) const {
-    const std::string family = app.get_name().empty() ? "" : app.get_name() + ' ';
-    std::vector<std::string> names;
-    std::string list;
-    for (const Command* command : commands()) {
-      if (!command->name.starts_with(family)) continue;
-      const std::string_view name = command->name.substr(family.size());
-      names.emplace_back(name.substr(0, name.find(' ')));
-      if (std::find(names.begin(), names.end() - 1, names.back()) != names.end() - 1) continue;
-      (list += list.empty() ? "" : ", ") += names.back();
-    }
-    if (rest.empty()) {
-      throw_usage(family + "command: expected one of " + list + ", got none\n" + general_usage());
-    }
-    throw_usage(family + "command: expected one of " + list + ", got \"" + rest[0] + '"' +
-                suggestion(rest[0], names, app.get_name()));
-  }
-
-  static void print_help(const Command* command, const std::vector<std::string>& words) {
-    std::string name;
-    for (const std::string& word : words) {
-      if (word == "help" && name.empty()) continue;
-      (name += name.empty() ? "" : " ") += word;
-      for (const Command* candidate : commands()) {
-        if (command == nullptr && candidate->name == name) command = candidate;
-      }
-    }
+  /// `help`, `help embed`, `help model`, `help model info`.
+  static std::optional<Options> print_help(const std::string& family, const std::vector<std::string>& words) {
     const std::size_t columns = terminal_columns(STDOUT_FILENO);
-    print(command == nullptr ? general_help(columns) : command_help(*command, columns));
+    std::string name = family;
+    for (const std::string& word : words) {
+      if (looks_like_option(word)) continue;
+      const std::string beginning = name.empty() ? "" : name + ' ';
+      name = beginning + word;
+      if (const Command* command = command_named(name)) return print(command_help(*command, columns));
+      if (!is_family(name)) refuse_command(beginning, word);
+    }
+    return print(general_help(columns, name.empty() ? "" : name + ' '));
   }
 
-  static std::string general_usage() { return "Usage: mha-cli COMMAND [OPTION]… [TEXT]…; see 'mha-cli --help'"; }
+  static std::optional<Options> print(const std::string& text) {
+    OutputStream out("-");
+    out.write(text);
+    out.commit();
+    return std::nullopt;
+  }
 
   Options options_;
+  const OptionList global_ = all_options(options_);  // there is no command yet
+  std::vector<Given> given_;
   bool help_ = false;
   bool version_ = false;
-  CLI::App root_;
-  std::map<std::string, CLI::App*> families_;
-  std::vector<std::pair<const Command*, CLI::App*>> apps_;
 };
 
 }  // namespace

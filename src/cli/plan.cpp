@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/choice.hpp"
 #include "cli/command.hpp"
-#include "cli/declare.hpp"
 #include "cli/ranges.hpp"
 #include "cli/source.hpp"
 #include "cli/terminal.hpp"
@@ -13,7 +11,7 @@
 namespace mha::cli {
 namespace {
 
-// `asks`: answers stand instead of the maps that they rest on.
+// `asks`: answers are written instead of the maps that they rest on.
 Parts default_parts(RecordKind kind, Format format, bool asks) {
   Parts parts;
   switch (kind) {
@@ -42,7 +40,7 @@ Parts default_parts(RecordKind kind, Format format, bool asks) {
 }
 
 // npy and raw hold one array: the only one that --with names, else the one that the command is about.
-Parts single_array(RecordKind kind, const std::optional<Parts>& asked, Format format) {
+Parts single_array(RecordKind kind, const std::optional<Parts>& asked, const FormatInfo& format) {
   constexpr bool Parts::*kArrays[] = {&Parts::embedding, &Parts::last_hidden_state, &Parts::hidden_states,
                                       &Parts::attentions};
   bool Parts::*chosen = &Parts::embedding;
@@ -56,7 +54,7 @@ Parts single_array(RecordKind kind, const std::optional<Parts>& asked, Format fo
       ++count;
     }
     if (count != 1) {
-      throw_usage("--with: expected one array for --format " + std::string(format_name(format)) + ", got " +
+      throw_usage("--with: expected one array for --format " + std::string(format.name) + ", got " +
                   std::to_string(count));
     }
   }
@@ -66,29 +64,27 @@ Parts single_array(RecordKind kind, const std::optional<Parts>& asked, Format fo
 }
 
 // What a format has no place for is not computed.
-Parts parts_for(RecordKind kind, Format format, const std::optional<Parts>& asked, bool asks) {
-  if (format == Format::npy || format == Format::raw) return single_array(kind, asked, format);
-  Parts parts = asked.value_or(default_parts(kind, format, asks));
-  if (format == Format::csv || format == Format::tsv) {
+Parts parts_for(RecordKind kind, const FormatInfo& format, const std::optional<Parts>& asked, bool asks) {
+  if (format.one_array) return single_array(kind, asked, format);
+  Parts parts = asked.value_or(default_parts(kind, format.format, asks));
+  if (format.delimited) {
     if (kind == RecordKind::attention) parts = {.attentions = true};
     if (kind == RecordKind::encode) parts = {.tokens = true, .last_hidden_state = parts.last_hidden_state};
     if (kind == RecordKind::embed) parts = {.text = parts.text, .embedding = parts.embedding};
   }
-  const bool drawn =
-      format == Format::heatmap || format == Format::html || format == Format::svg || format == Format::png;
-  if (drawn || (kind == RecordKind::attention && format == Format::table))
+  if (format.drawn || (kind == RecordKind::attention && format.format == Format::table)) {
     parts = {.text = true, .tokens = true, .attentions = true};
+  }
   return parts;
 }
 
-bool holds_one_input(Format format, RecordKind kind) {
-  if (format == Format::npy) return kind != RecordKind::embed;
-  return format == Format::html || format == Format::svg || format == Format::png;
+bool holds_one_input(const FormatInfo& format, RecordKind kind) {
+  return format.one_input && !(format.one_array && kind == RecordKind::embed);
 }
 
 // `embed` and `similarity` use the model's default prompt, other commands only one that was asked for.
 std::string prompt_of(const Options& options, RecordKind kind, const SentenceConfig& sentence) {
-  const TokenizingOptions& asked = options.tokenizing;
+  const TokenOptions& asked = options.tokens;
   if (kind == RecordKind::embed || kind == RecordKind::similarity) return choose_prompt(sentence, asked.prompt);
   if (!asked.prompt.text && !asked.prompt.name && !asked.prompt.role) return "";
   SentenceConfig without_default = sentence;
@@ -96,39 +92,41 @@ std::string prompt_of(const Options& options, RecordKind kind, const SentenceCon
   return choose_prompt(without_default, asked.prompt);
 }
 
-void plan_common(Plan& plan, const Options& options, RecordKind kind, const SentenceConfig& sentence) {
-  plan.format = options.output.format == Format::automatic ? options.command->formats[0] : options.output.format;
-  const bool picture = plan.format == Format::html || plan.format == Format::svg || plan.format == Format::png;
-  if (picture && options.questions.asks()) {
-    throw_usage("--format " + std::string(format_name(plan.format)) +
-                ": expected a format with room for answers (table, json, jsonl, csv, tsv), got a picture");
+Plan common_plan(const Options& options, const PlanRequest& request, const SentenceConfig& sentence) {
+  Plan plan;
+  plan.format = options.format();
+  const FormatInfo& format = info(plan.format);
+  if (format.drawn && format.one_input && options.questions.asks()) {
+    throw_usage("--format " + std::string(format.name) +
+                ": expected a format with room for answers (table, json, jsonl, csv, tsv), got a page or picture");
   }
-  if (options.input.texts.size() > 1 && holds_one_input(plan.format, kind)) {
-    throw_usage("--format " + std::string(format_name(plan.format)) + ": expected one input, got " +
+  if (options.input.texts.size() > 1 && holds_one_input(format, request.kind)) {
+    throw_usage("--format " + std::string(format.name) + ": expected one input, got " +
                 std::to_string(options.input.texts.size()));
   }
   RecordSchema& schema = plan.schema;
-  schema.kind = kind;
+  schema.kind = request.kind;
   schema.parts =
-      parts_for(kind, plan.format, options.output.parts, options.questions.asks() || options.questions.rollout);
+      parts_for(request.kind, format, options.output.parts, options.questions.asks() || options.questions.rollout);
   schema.offsets = options.output.offsets;
   schema.digits = options.output.digits;
   schema.questions = options.questions;
   schema.ids = reads_json_lines(options.input);
   schema.errors = options.input.on_error == OnError::record;
-  const bool to_stdout = options.output.file.empty() || options.output.file == "-";
   schema.columns = terminal_columns(STDOUT_FILENO);
-  schema.color = to_stdout || options.global.color == When::always ? color_depth(options.global.color, STDOUT_FILENO)
-                                                                   : ColorDepth::none;
+  schema.color = options.output.to_stdout() || options.global.color == When::always
+                     ? color_depth(options.global.color, STDOUT_FILENO)
+                     : ColorDepth::none;
 
   ModelWork& work = plan.work;
-  work.encode.add_special_tokens = !options.tokenizing.no_special_tokens;
-  work.encode.plain_specials = options.tokenizing.plain_specials;
-  work.encode.keep = options.tokenizing.truncation == Truncation::tail ? TruncationSide::tail : TruncationSide::head;
-  work.encode.stride = options.tokenize.stride;
-  work.refuse_long = options.tokenizing.truncation == Truncation::error;
-  work.prompt = prompt_of(options, kind, sentence);
-  work.parts = schema.parts;
+  work.encode.add_special_tokens = !options.tokens.no_special_tokens;
+  work.encode.plain_specials = options.tokens.plain_specials;
+  work.encode.keep = options.tokens.truncation == Truncation::tail ? TruncationSide::tail : TruncationSide::head;
+  work.encode.stride = request.stride;
+  work.refuse_long = options.tokens.truncation == Truncation::error;
+  work.prompt = prompt_of(options, request.kind, sentence);
+  work.parts = request.parts.value_or(schema.parts);
+  return plan;
 }
 
 void plan_quantization(Plan& plan, const Options& options, std::size_t width) {
@@ -160,50 +158,51 @@ void plan_windows(Plan& plan, const Options& options) {
   }
 }
 
-}  // namespace
-
-Plan plan_encoding(const Options& options, RecordKind kind, const ModelHeader& header) {
-  Plan plan;
-  plan_common(plan, options, kind, header.sentence);
-  const ModelConfig& config = header.config;
-  const EncodingOptions& encoding = options.encoding;
-  RecordSchema& schema = plan.schema;
+void plan_vectors(Plan& plan, const Options& options, const ModelHeader& header) {
   ModelWork& work = plan.work;
-
-  schema.n_layers = config.n_layers;
-  schema.d_model = config.d_model;
-  schema.layers = resolve(encoding.layers, config.n_layers, "--layer");
-  schema.heads = resolve(encoding.heads, config.n_heads, "--head");
-  schema.name_layers_and_heads = !encoding.layers.empty() || !encoding.heads.empty();
-  if (kind == RecordKind::similarity) work.parts.embedding = true;
-
   work.sentence = header.sentence;
-  if (!encoding.pooling.empty()) work.sentence.pooling = encoding.pooling;
-  work.normalize = encoding.normalize.value_or(header.sentence.normalize);
-  work.dims = encoding.dims;
-  const std::size_t width =
-      work.sentence.dense.empty() ? config.d_model * work.sentence.pooling.size() : work.sentence.dense.back().out;
+  if (!options.pooling.modes.empty()) work.sentence.pooling = options.pooling.modes;
+  work.normalize = options.pooling.normalize.value_or(header.sentence.normalize);
+  work.dims = options.pooling.dims;
+  const std::size_t width = work.sentence.dense.empty() ? header.config.d_model * work.sentence.pooling.size()
+                                                        : work.sentence.dense.back().out;
   if (work.dims > width) {
     throw_usage("--dims: expected at most " + std::to_string(width) + ", got " + std::to_string(work.dims));
   }
   plan_quantization(plan, options, work.dims > 0 ? work.dims : width);
   plan_windows(plan, options);
+}
 
-  work.wanted.hidden_states = work.parts.hidden_states;
-  if (kind == RecordKind::attention && (options.questions.asks() || options.questions.changes_maps())) {
+}  // namespace
+
+Plan make_plan(const Options& options, const PlanRequest& request, const ModelHeader& header) {
+  Plan plan = common_plan(options, request, header.sentence);
+  const ModelConfig& config = header.config;
+  RecordSchema& schema = plan.schema;
+  ModelWork& work = plan.work;
+
+  schema.n_layers = config.n_layers;
+  schema.d_model = config.d_model;
+  schema.layers = resolve(options.heads.layers, config.n_layers, "--layer");
+  schema.heads = resolve(options.heads.heads, config.n_heads, "--head");
+  schema.name_layers_and_heads = !options.heads.layers.empty() || !options.heads.heads.empty();
+  if (request.kind == RecordKind::similarity) work.parts.embedding = true;
+  if (request.kind == RecordKind::attention && (options.questions.asks() || options.questions.changes_maps())) {
     work.parts.attentions = true;
   }
+  plan_vectors(plan, options, header);
+
+  work.wanted.hidden_states = work.parts.hidden_states;
   if (work.parts.attentions) {
     work.wanted.attention_layers = schema.layers;
     work.wanted.attention_heads = schema.heads;
   }
-  work.wanted.ablated = resolve_ablated(encoding.ablate, config.n_layers, config.n_heads);
+  work.wanted.ablated = resolve_ablated(options.heads.ablate, config.n_layers, config.n_heads);
   return plan;
 }
 
-Plan plan_tokenizing(const Options& options, const SentenceConfig& sentence) {
-  Plan plan;
-  plan_common(plan, options, options.tokenize.decode ? RecordKind::decode : RecordKind::tokenize, sentence);
+Plan make_plan(const Options& options, const PlanRequest& request, const SentenceConfig& sentence) {
+  Plan plan = common_plan(options, request, sentence);
   const Parts& parts = plan.schema.parts;
   if (parts.embedding || parts.last_hidden_state || parts.hidden_states || parts.attentions) {
     throw_usage("--with: expected text or tokens, got a part that needs the model; use encode");
@@ -211,30 +210,34 @@ Plan plan_tokenizing(const Options& options, const SentenceConfig& sentence) {
   return plan;
 }
 
-void use_tokenizer(Plan& plan, const Options& options, const Tokenizer& tokenizer,
-                   std::optional<std::size_t> max_length) {
-  plan.work.tokenizer = &tokenizer;
-  plan.schema.tokenizer = &tokenizer;
-  plan.work.encode.max_length = max_length;
-  if (!max_length || options.tokenizing.no_special_tokens) return;
+PlannedWork with_tokenizer(const Plan& plan, const Options& options, const Tokenizer& tokenizer,
+                           std::optional<std::size_t> max_length) {
+  PlannedWork planned{plan.schema, plan.work};
+  planned.schema.tokenizer = &tokenizer;
+  planned.work.tokenizer = &tokenizer;
+  planned.work.encode.max_length = max_length;
+  if (!max_length || options.tokens.no_special_tokens) return planned;
   const std::size_t specials = tokenizer.special_count(options.input.pair.has_value());
   if (*max_length < specials) {
     throw_usage("--max-length: expected room for the " + std::to_string(specials) + " special tokens, got " +
                 std::to_string(*max_length));
   }
+  return planned;
 }
 
-void use_model(Plan& plan, const Options& options, const Model& model) {
-  use_tokenizer(plan, options, model.tokenizer(), model.max_length());
-  plan.work.encoder = &model.encoder();
-  const std::vector<PoolingMode> pooling = plan.work.sentence.pooling;
-  plan.work.sentence = model.sentence();
-  plan.work.sentence.pooling = pooling;
+PlannedWork with_model(const Plan& plan, const Options& options, const Model& model) {
+  PlannedWork planned = with_tokenizer(plan, options, model.tokenizer(), model.max_length());
+  ModelWork& work = planned.work;
+  work.encoder = &model.encoder();
+  work.sentence = model.sentence();  // with the weights of its dense modules
+  work.sentence.pooling = plan.work.sentence.pooling;
+  const std::vector<PoolingMode>& pooling = work.sentence.pooling;
   const bool pools = std::find(pooling.begin(), pooling.end(), PoolingMode::pooler) != pooling.end();
-  if (plan.work.parts.embedding && pools && !model.encoder().weights().pooler.weight.present()) {
+  if (work.parts.embedding && pools && !model.encoder().weights().pooler.weight.present()) {
     throw_usage("--pooling pooler: expected a model with pooler weights, got " + model.location().name +
                 " without; use cls or mean");
   }
+  return planned;
 }
 
 }  // namespace mha::cli

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
+
 #include "cli/options.hpp"
 #include "mha/model/model.hpp"
 #include "output/records.hpp"
@@ -7,24 +10,38 @@
 
 namespace mha::cli {
 
-/// What a command will do with each input, decided from the options and the model's header alone.
-struct Plan {
-  Format format = Format::json;
-  RecordSchema schema;
-  ModelWork work;  ///< without tokenizer and encoder, which are not loaded yet
+/// What a command wants of each input, beside what its options say.
+struct PlanRequest {
+  RecordKind kind = RecordKind::encode;
+  /// Parts that are computed whatever `--with` and the format say; empty: those that are written.
+  std::optional<Parts> parts;
+  /// Tokens that windows of a long input share; empty: it is cut.
+  std::optional<std::size_t> stride;
 };
 
-/// Options of the encoding commands against what the model has. Throws Error{usage}.
-Plan plan_encoding(const Options& options, RecordKind kind, const ModelHeader& header);
+/// What happens to each input and how it is written, decided from the options and the model's header alone.
+struct Plan {
+  Format format = Format::json;
+  RecordSchema schema;  ///< without the tokenizer, which is not loaded yet
+  ModelWork work;       ///< without tokenizer and encoder
+};
 
-/// The same for `tokenize`, which needs no model.
-Plan plan_tokenizing(const Options& options, const SentenceConfig& sentence);
+/// Options of a command that encodes, against what the model has. Throws Error{usage}.
+Plan make_plan(const Options& options, const PlanRequest& request, const ModelHeader& header);
 
-/// Gives the plan its tokenizer, and checks that `--max-length` leaves room for the special tokens.
-void use_tokenizer(Plan& plan, const Options& options, const Tokenizer& tokenizer,
-                   std::optional<std::size_t> max_length);
+/// The same for a command that only needs a tokenizer.
+Plan make_plan(const Options& options, const PlanRequest& request, const SentenceConfig& sentence);
 
-/// Gives the plan a loaded model.
-void use_model(Plan& plan, const Options& options, const Model& model);
+/// A plan with what carries it out.
+struct PlannedWork {
+  RecordSchema schema;
+  ModelWork work;
+};
+
+/// Throws Error{usage} if `--max-length` leaves no room for special tokens, or the pooling needs weights that the model
+/// has not. The model must outlive the result.
+PlannedWork with_model(const Plan& plan, const Options& options, const Model& model);
+PlannedWork with_tokenizer(const Plan& plan, const Options& options, const Tokenizer& tokenizer,
+                           std::optional<std::size_t> max_length);
 
 }  // namespace mha::cli

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
 #include "cli/resume.hpp"
@@ -122,12 +121,8 @@ int OutputSink::finish() {
 
 std::unique_ptr<OutputStream> open_output(const Options& options) {
   return std::make_unique<OutputStream>(
-      options.output.file.empty() ? "-" : options.output.file,
+      options.output.to_stdout() ? "-" : options.output.file,
       options.output.resume ? OutputStream::Unfinished::keep : OutputStream::Unfinished::remove);
-}
-
-bool stops_at_bad(const Options& options) {
-  return options.input.on_error == OnError::fail || options.input.on_error == OnError::replace;
 }
 
 std::size_t batch_tokens(const Encoder& encoder) {
@@ -140,7 +135,7 @@ void run_workers(const Options& options, std::size_t batch_tokens, const WorkerF
   settings.batch_tokens = batch_tokens;
   settings.threads = thread_count(options);
   settings.latency = options.input.latency;
-  settings.stop_at_bad = stops_at_bad(options);
+  settings.stop_at_bad = options.input.stops_at_bad();
   Pipeline(settings, workers).run(source, sink);
 }
 
@@ -155,22 +150,20 @@ int run_records(const Options& options, const ModelWork& work, InputSource& sour
   return sink.finish();
 }
 
-RecordRun::RecordRun(const Options& options, RecordKind kind, Log& log)
+RecordRun::RecordRun(const Options& options, const PlanRequest& request, Log& log)
     : location(choose_model(options)),
       header(read_model_header(location, load_options(options))),
-      plan(plan_encoding(options, kind, header)),
+      plan(make_plan(options, request, header)),
       out(open_output(options)),
-      source(options, log) {
-  if (options.output.resume) source.begin_at(resume_records(*out));
-  model = load_model(header, options, log);
-  use_model(plan, options, *model);
-}
+      source(options, log, options.output.resume ? resume_records(*out) : 0),
+      model(load_model(header, options, log)),
+      planned(with_model(plan, options, *model)) {}
 
-int run_encoding(const Options& options, RecordKind kind, Log& log) {
+int run_encoding(const Options& options, const PlanRequest& request, Log& log) {
   if (is_finished(options.output, log)) return 0;
-  RecordRun run(options, kind, log);
-  OutputSink sink(options, make_formatter(run.plan.format, run.plan.schema, run.location.name), *run.out, log);
-  return run_records(options, run.plan.work, run.source, sink);
+  RecordRun run(options, request, log);
+  OutputSink sink(options, run.formatter(run.planned.schema), *run.out, log);
+  return run_records(options, run.planned.work, run.source, sink);
 }
 
 }  // namespace mha::cli

@@ -60,9 +60,6 @@ class OutputSink : public RecordSink {
 /// Opens `-o` or standard output; fails at once where it cannot be written.
 std::unique_ptr<OutputStream> open_output(const Options& options);
 
-/// Whether a bad input ends the run.
-bool stops_at_bad(const Options& options);
-
 /// Tokens that a micro-batch holds at most.
 std::size_t batch_tokens(const Encoder& encoder);
 
@@ -79,17 +76,23 @@ int run_records(const Options& options, const ModelWork& work, InputSource& sour
 /// What a command opens whose records come from a model, in the order in which mistakes are told: the model's config,
 /// the plan, the output, the inputs, the weights. With `--resume` the inputs begin where the output ends.
 struct RecordRun {
-  RecordRun(const Options& options, RecordKind kind, Log& log);
+  RecordRun(const Options& options, const PlanRequest& request, Log& log);
+
+  /// The formatter that `--format` asks for, of records of that kind.
+  std::unique_ptr<RecordFormatter> formatter(const RecordSchema& record_schema) const {
+    return info(plan.format).make(record_schema, location.name);
+  }
 
   const ModelLocation location;
   const ModelHeader header;
-  Plan plan;
+  const Plan plan;
   const std::unique_ptr<OutputStream> out;
   InputSource source;
-  std::shared_ptr<const Model> model;
+  const std::shared_ptr<const Model> model;
+  const PlannedWork planned;  ///< the plan with the loaded model
 };
 
 /// The whole way of a command whose records come from the encoder: encode, attention.
-int run_encoding(const Options& options, RecordKind kind, Log& log);
+int run_encoding(const Options& options, const PlanRequest& request, Log& log);
 
 }  // namespace mha::cli

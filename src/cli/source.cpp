@@ -30,7 +30,7 @@ TextReader open_reader(const Options& options) {
   reader.pass_through = input.pass_through;
   reader.reserved_keys = kResultKeys;
   if (options.windows.asked()) reader.reserved_keys.insert(reader.reserved_keys.end(), {"begin", "end"});
-  if (options.command->has(kTask))
+  if (options.command->is_task)
     reader.reserved_keys.insert(reader.reserved_keys.end(), kTaskKeys.begin(), kTaskKeys.end());
   reader.replace_invalid = input.on_error == OnError::replace;
   if (!input.texts.empty()) return TextReader::from_arguments(input.texts, input.pair, reader);
@@ -40,8 +40,8 @@ TextReader open_reader(const Options& options) {
 
 }  // namespace
 
-InputSource::InputSource(const Options& options, Log& log)
-    : options_(options.input), log_(log), reader_(open_reader(options)) {}
+InputSource::InputSource(const Options& options, Log& log, std::size_t first)
+    : options_(options.input), log_(log), reader_(open_reader(options)), first_(first) {}
 
 bool InputSource::read() {
   do {

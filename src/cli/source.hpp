@@ -16,12 +16,8 @@ class Log;
 /// The inputs of a command: its TEXT arguments, its files, or standard input; of these the records of one shard.
 class InputSource : public RecordSource {
  public:
-  /// Looks at every file. Throws Error{input} for one that is not there, and Error{usage} where there is nothing to
-  /// read but a terminal.
-  InputSource(const Options& options, Log& log);
-
-  /// Leaves out all inputs before `index`; call before the first `next`.
-  void begin_at(std::size_t index) { first_ = index; }
+  /// Looks at every file; inputs before number `first` are left out. Throws Error{input} for a file that is missing.
+  InputSource(const Options& options, Log& log, std::size_t first = 0);
 
   bool next(Record& record) override;
   bool ready() override;
@@ -37,7 +33,7 @@ class InputSource : public RecordSource {
   Log& log_;
   TextReader reader_;
   InputRecord input_;
-  std::size_t first_ = 0;
+  std::size_t first_;
   bool waiting_ = false;  // `input_` holds a record that was read to answer `ready`
   bool end_ = false;
 };

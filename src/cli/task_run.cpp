@@ -1,6 +1,5 @@
 #include "cli/task_run.hpp"
 
-#include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "mha/core/error.hpp"
 
@@ -20,10 +19,10 @@ void require_task(const Model& model, Task task) {
 
 }  // namespace
 
-void use_layout(Plan& plan, const ResultLayout& layout) {
-  plan.schema.results = layout;
-  const bool rows = plan.format == Format::csv || plan.format == Format::tsv;
-  if (rows && layout.shape != ResultLayout::Shape::members) plan.schema.parts.text = false;
+RecordSchema with_layout(RecordSchema schema, Format format, const ResultLayout& layout) {
+  if (info(format).delimited && layout.shape != ResultLayout::Shape::members) schema.parts.text = false;
+  schema.results = layout;
+  return schema;
 }
 
 void run_task_pipeline(const Options& options, const TaskWork& work, RecordSource& source, RecordSink& sink) {
@@ -31,15 +30,16 @@ void run_task_pipeline(const Options& options, const TaskWork& work, RecordSourc
 }
 
 int run_task(const Options& options, Task task, const MakeReader& make_reader, Log& log) {
-  RecordRun run(options, RecordKind::task, log);
+  RecordRun run(options, {.kind = RecordKind::task}, log);
   require_task(*run.model, task);
   const auto head = run.model->load_head(task);
-  const auto reader = make_reader({options, run.header, *run.model, run.plan.work, head->outputs(), log});
-  use_layout(run.plan, reader->layout());
-  const TaskWork work{&run.plan.work, head.get(), reader.get(), batch_tokens(run.model->encoder())};
-  OutputSink sink(options, make_formatter(run.plan.format, run.plan.schema, run.location.name), *run.out, log);
+  ModelWork work = run.planned.work;
+  const auto reader = make_reader({options, run.header, *run.model, work, head->outputs(), log});
+  const TaskWork task_work{&work, head.get(), reader.get(), batch_tokens(run.model->encoder())};
+  const RecordSchema schema = with_layout(run.planned.schema, run.plan.format, reader->layout());
+  OutputSink sink(options, run.formatter(schema), *run.out, log);
   sink.watch(run.source);
-  run_task_pipeline(options, work, run.source, sink);
+  run_task_pipeline(options, task_work, run.source, sink);
   return sink.finish();
 }
 

@@ -27,9 +27,8 @@ using MakeReader = std::function<std::unique_ptr<TaskReader>(const TaskRun& run)
 /// The whole way of a command on a head whose records leave in input order. Returns the exit code.
 int run_task(const Options& options, Task task, const MakeReader& make_reader, Log& log);
 
-/// What the plan of a task becomes once its results have a layout: the text of an input stands in a table of records,
-/// but not in each of many rows.
-void use_layout(Plan& plan, const ResultLayout& layout);
+/// The schema of a task whose results have that layout. CSV with several rows per input does not repeat the text.
+RecordSchema with_layout(RecordSchema schema, Format format, const ResultLayout& layout);
 
 /// Pipes all inputs through the task into a sink.
 void run_task_pipeline(const Options& options, const TaskWork& work, RecordSource& source, RecordSink& sink);

@@ -14,11 +14,10 @@ const Command kAttention{
                  "mha-cli attention --find 'She>leader' \"She is a great leader\"",
                  "mha-cli attention --layer -1 --head 0-3 --format json \"one layer, four heads\"",
                  "mha-cli attention --format html -o heads.html \"a page to click in\""},
-    .groups =
-        kModel | kInputs | kTokenizing | kPooling | kQuestions | kSelection | kAblation | kParts | kOutput | kResume,
+    .options = {&kQuestions, &kSelection, &kAblation, &kPooling, &kInput, &kTokens, &kParts, &kOutput, &kResume},
     .formats = {Format::heatmap, Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv, Format::npy,
                 Format::npz, Format::raw, Format::html, Format::svg, Format::png},
-    .run = [](const Options& options, Log& log) { return run_encoding(options, RecordKind::attention, log); },
+    .run = [](const Options& options, Log& log) { return run_encoding(options, {.kind = RecordKind::attention}, log); },
 };
 
 }  // namespace mha::cli

@@ -26,6 +26,25 @@
 namespace mha::cli {
 namespace {
 
+struct BenchOptions {
+  std::size_t batch = 0;  ///< 0: the grid
+  std::size_t tokens = 0;
+  std::size_t runs = 0;  ///< 0: as many as fit a second
+  std::string quality;
+  bool attentions = false;
+};
+
+void declare(OptionList& list, Options& options) {
+  auto& own = options.own<BenchOptions>();
+  list.group("Bench");
+  list.count("--batch", "B", "inputs of a batch", own.batch, 1).by_default("a grid");
+  list.count("--tokens", "T", "tokens of an input", own.tokens, 1).by_default("a grid");
+  list.count("--runs", "N", "timed runs of each shape", own.runs, 1).by_default("as many as fit a second, at least 5");
+  list.value("--quality", "FILE", "rows of score, tab, text, tab, text: rank correlation, and cosine to float32",
+             ValueKind::file, [&own](const std::string& file) { own.quality = file; });
+  list.flag("--attentions", "capture all attention maps in each forward pass", own.attentions);
+}
+
 using Clock = std::chrono::steady_clock;
 
 constexpr double kSecondsAPoint = 1.0;
@@ -201,11 +220,11 @@ class CountingSink : public RecordSink {
   EndToEnd counted;
 };
 
-EndToEnd measure_files(const Options& options, const Plan& plan, Log& log) {
+EndToEnd measure_files(const Options& options, const ModelWork& work, Log& log) {
   InputSource source(options, log);
   CountingSink sink;
   const auto begin = Clock::now();
-  run_pipeline(options, plan.work, source, sink);
+  run_pipeline(options, work, source, sink);
   sink.counted.seconds = milliseconds_since(begin) * 1e-3;
   return sink.counted;
 }
@@ -242,18 +261,18 @@ class VectorSink : public RecordSink {
   std::vector<std::vector<float>> vectors;
 };
 
-std::vector<std::vector<float>> vectors_of(const Options& options, Plan plan, const Model& model,
+std::vector<std::vector<float>> vectors_of(const Options& options, const Plan& plan, const Model& model,
                                            const std::vector<RatedPair>& pairs) {
-  use_model(plan, options, model);
+  const PlannedWork planned = with_model(plan, options, model);
   PairSource source(pairs);
   VectorSink sink;
-  run_pipeline(options, plan.work, source, sink);
+  run_pipeline(options, planned.work, source, sink);
   return std::move(sink.vectors);
 }
 
 Quality measure_quality(const Options& options, const Plan& plan, const Model& model) {
-  const std::vector<RatedPair> pairs = read_rated_pairs(options.bench.quality);
-  if (pairs.empty()) throw_input(options.bench.quality + ": expected rated pairs, got none");
+  const std::vector<RatedPair> pairs = read_rated_pairs(options.own<BenchOptions>().quality);
+  if (pairs.empty()) throw_input(options.own<BenchOptions>().quality + ": expected rated pairs, got none");
   const auto vectors = vectors_of(options, plan, model, pairs);
   std::vector<double> scores;
   std::vector<double> cosines;
@@ -282,7 +301,7 @@ std::string rounded(double value, int digits) {
 }
 
 std::vector<Shape> shapes(const Options& options, const Model& model) {
-  const BenchOptions& bench = options.bench;
+  const auto& bench = options.own<BenchOptions>();
   const std::size_t limit = model.config().max_positions;
   if (bench.tokens > 0 && limit > 0 && bench.tokens > limit) {
     throw_usage("--tokens: expected at most " + std::to_string(limit) + ", got " + std::to_string(bench.tokens));
@@ -352,7 +371,7 @@ std::string table_of(const Options& options, const Model& model, const Report& r
   facts.add({"tokenizer", rounded(tokenizer_mb_s, 1) + " MB/s, one thread"});
   facts.add({"peak memory", rounded(rss_mib, 0) + " MiB"});
   facts.append_to(text, columns);
-  text += options.bench.attentions ? "\nForward pass with all attention maps" : "\nForward pass";
+  text += options.own<BenchOptions>().attentions ? "\nForward pass with all attention maps" : "\nForward pass";
   text += ", random ids of full length, " + std::to_string(kWarmRuns) + " warm-up runs\n";
   TextTable table({{"batch", Align::right},
                    {"tokens", Align::right},
@@ -387,27 +406,27 @@ int run(const Options& options, Log& log) {
   if (!options.input.texts.empty()) throw_usage("bench: expected no TEXT, got one; --input FILE measures a file");
   const ModelLocation location = choose_model(options);
   const ModelHeader header = read_model_header(location, load_options(options));
-  Plan plan = plan_encoding(options, RecordKind::embed, header);
+  const Plan plan = make_plan(options, {.kind = RecordKind::embed}, header);
   const auto out = open_output(options);
 
   Report report;
   const auto begin = Clock::now();
   const auto model = load_model(header, options, log);
   report.load_ms = milliseconds_since(begin);
-  use_model(plan, options, *model);
+  const PlannedWork planned = with_model(plan, options, *model);
 
   ThreadPool pool(thread_count(options));
   Wanted wanted;
-  if (options.bench.attentions) {
+  if (options.own<BenchOptions>().attentions) {
     wanted.attention_layers.resize(model->config().n_layers);
     std::iota(wanted.attention_layers.begin(), wanted.attention_layers.end(), std::size_t{0});
   }
   for (const Shape shape : shapes(options, *model)) {
-    report.points.push_back(measure(*model, shape, wanted, options.bench.runs, pool));
+    report.points.push_back(measure(*model, shape, wanted, options.own<BenchOptions>().runs, pool));
   }
-  if (!options.input.files.empty()) report.files = measure_files(options, plan, log);
+  if (!options.input.files.empty()) report.files = measure_files(options, planned.work, log);
   report.peak_rss_mib = peak_rss_mib();
-  if (!options.bench.quality.empty()) report.quality = measure_quality(options, plan, *model);
+  if (!options.own<BenchOptions>().quality.empty()) report.quality = measure_quality(options, plan, *model);
   report.tokenizer_mb_s = tokenizer_speed(model->tokenizer());
   report.machine = measure_machine();
 
@@ -427,8 +446,10 @@ const Command kBench{
         "a file end to end (tokenise, encode, pool). The peak is measured in the same run.",
     .examples = {"mha-cli bench", "mha-cli bench --batch 32 --tokens 128 --runs 20 --format json",
                  "mha-cli bench -i lines.txt"},
-    .groups = kModel | kInputs | kTokenizing | kMeasuring | kOutput,
+    .declare = declare,
+    .options = {&kInput, &kTokens, &kOutput},
     .formats = {Format::table, Format::json},
+    .inputs_optional = true,
     .run = run,
 };
 

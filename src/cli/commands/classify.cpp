@@ -10,7 +10,44 @@
 namespace mha::cli {
 namespace {
 
-std::size_t labels_shown(const TaskOptions& task, std::size_t labels) {
+struct ClassifyOptions {
+  std::optional<std::size_t> top_k;
+  bool all_scores = false;
+  std::vector<std::string> labels;
+  std::string hypothesis = "This example is {}.";
+  bool multi_label = false;
+};
+
+void declare(OptionList& list, Options& options) {
+  auto& own = options.own<ClassifyOptions>();
+  list.group("Task");
+  list.count("--top-k", "N", "the N best results only", own.top_k, 1);
+  list.flag("--all-scores", "every label with its score, best first", own.all_scores);
+  list.text("--labels", "LIST", "labels of your own, separated by commas, for a model of natural language inference",
+            [&own](const std::string& text) { own.labels = parse_list("--labels", text); });
+  list.text("--hypothesis", "TEXT", "sentence with {} in place of the label",
+            [&own](const std::string& text) {
+              if (text.find("{}") == std::string::npos) {
+                throw_usage("--hypothesis: expected a sentence with {} for the label, got \"" + text + '"');
+              }
+              own.hypothesis = text;
+            })
+      .by_default('"' + own.hypothesis + '"');
+  list.flag("--multi-label", "each of --labels is true or not by itself", own.multi_label);
+}
+
+void check(const Options& options) {
+  const auto& own = options.own<ClassifyOptions>();
+  if (options.input.pair && !own.labels.empty()) {
+    throw_usage("--pair and --labels: expected one of them, got both; a label is the second segment");
+  }
+  if (own.labels.empty() && own.multi_label) throw_usage("--multi-label: expected --labels with it, got none");
+  if (own.all_scores && own.top_k) {
+    throw_usage("--all-scores and --top-k: expected one of them, got both; leave one out");
+  }
+}
+
+std::size_t labels_shown(const ClassifyOptions& task, std::size_t labels) {
   return task.all_scores ? labels : task.top_k.value_or(0);
 }
 
@@ -35,7 +72,7 @@ std::optional<std::size_t> entailment_of(const std::vector<std::string>& names) 
 }
 
 std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
-  const TaskOptions& task = run.options.task;
+  const auto& task = run.options.own<ClassifyOptions>();
   const HeadLabels labels = read_head_labels(run.header, run.outputs);
   if (task.labels.empty()) {
     return classify_reader(run.work, {labels.names, scores_of(labels), labels_shown(task, run.outputs)});
@@ -76,8 +113,11 @@ const Command kClassify{
     .examples = {"mha-cli -m sentiment-model classify \"I like this.\"",
                  "mha-cli -m nli-model classify --labels sport,politics,science \"The team won the cup.\"",
                  "mha-cli -m sentiment-model classify --all-scores --format jsonl -i lines.txt"},
-    .groups = kModel | kInputs | kTokenizing | kTask | kTopK | kLabels | kOutput,
+    .declare = declare,
+    .options = {&kInput, &kTokens, &kOutput},
+    .check = check,
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
+    .is_task = true,
     .run = [](const Options& options, Log& log) { return run_task(options, Task::classify, make_reader, log); },
 };
 

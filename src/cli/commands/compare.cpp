@@ -10,11 +10,32 @@
 #include "cli/models.hpp"
 #include "cli/plan.hpp"
 #include "cli/record_run.hpp"
+#include "core/numbers.hpp"
 #include "mha/core/error.hpp"
 #include "output/answers.hpp"
 
 namespace mha::cli {
 namespace {
+
+struct CompareOptions {
+  std::string against;  ///< another model; empty: two texts in one model
+  std::optional<double> tolerance;
+};
+
+void declare(OptionList& list, Options& options) {
+  auto& own = options.own<CompareOptions>();
+  list.group("Comparison");
+  list.named("--against", "MODEL", "compare the model with MODEL on every input (else two TEXTs in one model)",
+             ValueKind::model, own.against);
+  list.value("--tolerance", "X", "exit 1 if 1 - cosine, a difference or a distance is over X", ValueKind::number,
+             [&own](const std::string& text) {
+               double value = 0;
+               if (!parse_double(text, value) || value < 0) {
+                 throw_usage("--tolerance: expected a number from 0, got \"" + text + '"');
+               }
+               own.tolerance = value;
+             });
+}
 
 /// Keeps the records of a block: what two sides make of the same inputs is compared in the end.
 class Kept : public RecordSink {
@@ -34,13 +55,9 @@ class Kept : public RecordSink {
 struct Side {
   Side(const Options& options, const ModelLocation& location, Log& log)
       : header(read_model_header(location, load_options(options))),
-        plan(plan_encoding(options, RecordKind::encode, header)) {
-    plan.work.parts = {.embedding = true, .hidden_states = true, .attentions = true};
-    plan.work.wanted.hidden_states = true;
-    plan.work.wanted.attention_layers = plan.schema.layers;
-    model = load_model(header, options, log);
-    use_model(plan, options, *model);
-  }
+        plan(make_plan(options, {.kind = RecordKind::encode, .parts = kCompared}, header)),
+        model(load_model(header, options, log)),
+        planned(with_model(plan, options, *model)) {}
 
   ComparedSide side_of(const Record& record) const {
     const ModelConfig& config = header.config;
@@ -48,9 +65,12 @@ struct Side {
             config.n_layers,  config.n_heads,  record.attentions};
   }
 
+  static constexpr Parts kCompared{.embedding = true, .hidden_states = true, .attentions = true};
+
   ModelHeader header;
   Plan plan;
   std::shared_ptr<const Model> model;
+  PlannedWork planned;
 };
 
 Answer layers_answer(const Comparison& comparison) {
@@ -178,7 +198,7 @@ class Report {
 };
 
 int run(const Options& options, Log& log) {
-  const bool two_models = !options.study.against.empty();
+  const bool two_models = !options.own<CompareOptions>().against.empty();
   if (!two_models && options.input.texts.size() != 2) {
     throw_usage("compare: expected two TEXTs, or --against MODEL, got " + std::to_string(options.input.texts.size()) +
                 (options.input.texts.size() == 1 ? " TEXT" : " TEXTs"));
@@ -187,7 +207,7 @@ int run(const Options& options, Log& log) {
     throw_usage("--shard: expected --against MODEL with it, got two TEXTs to compare");
   }
   const ModelLocation location = choose_model(options);
-  const ModelLocation other = two_models ? find_model(options.study.against, model_search()) : location;
+  const ModelLocation other = two_models ? find_model(options.own<CompareOptions>().against, model_search()) : location;
   const auto out = open_output(options);
   const Side left(options, location, log);
   std::optional<Side> right;
@@ -195,7 +215,7 @@ int run(const Options& options, Log& log) {
   const auto run_side = [&](const Side& side, const std::vector<Record>& block) {
     Kept kept;
     BlockSource source(block);
-    run_pipeline(options, side.plan.work, source, kept);
+    run_pipeline(options, side.planned.work, source, kept);
     return std::move(kept.records);
   };
 
@@ -210,8 +230,9 @@ int run(const Options& options, Log& log) {
     const std::vector<Record> theirs = right ? run_side(*right, block) : std::vector<Record>{ours[1]};
     for (std::size_t i = 0; i < theirs.size(); ++i, ++index) {
       const Comparison comparison = compare(left.side_of(ours[i]), (right ? *right : left).side_of(theirs[i]));
-      const std::string over =
-          options.study.tolerance ? first_over(comparison, *options.study.tolerance) : std::string();
+      const std::string over = options.own<CompareOptions>().tolerance
+                                   ? first_over(comparison, *options.own<CompareOptions>().tolerance)
+                                   : std::string();
       if (!over.empty() && first_over_all.empty()) {
         first_over_all = (two_models ? ours[i].place + ": " : std::string()) + over;
       }
@@ -239,7 +260,8 @@ const Command kCompare{
         "every input.",
     .examples = {"mha-cli compare \"She is a great leader\" \"He is a great leader\"",
                  "mha-cli compare -m small --against large --tolerance 1e-3 -i lines.txt"},
-    .groups = kModel | kInputs | kTokenizing | kPooling | kAblation | kAgainst | kOutput,
+    .declare = declare,
+    .options = {&kAblation, &kPooling, &kInput, &kTokens, &kOutput},
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
     .run = run,
 };

@@ -1,7 +1,6 @@
 #include <string>
 
 #include "cli/commands/all.hpp"
-#include "cli/formats.hpp"
 #include "cli/ranges.hpp"
 #include "cli/record_run.hpp"
 #include "cli/resume.hpp"
@@ -14,15 +13,14 @@ namespace {
 constexpr std::size_t kRepeatedShare = 4;  // a further pass repeats a quarter of what it can hold
 
 // The sizes of windows against what the model reads, with the special tokens and the prompt that each has.
-WindowSettings window_settings(const Options& options, const Plan& plan, const Model& model) {
+WindowSettings window_settings(const Options& options, const ModelWork& work) {
   const WindowOptions& asked = options.windows;
-  const ModelWork& work = plan.work;
   WindowSettings settings;
   settings.tokens = asked.tokens;
   settings.late = asked.late;
   settings.joined = asked.joined;
   settings.most_tokens = work.encode.max_length.value_or(0);
-  settings.batch_tokens = batch_tokens(model.encoder());
+  settings.batch_tokens = batch_tokens(*work.encoder);
   settings.offsets = options.output.offsets;
   if (!settings.late && settings.most_tokens > 0 && settings.tokens > settings.most_tokens) {
     throw_usage("--chunk: expected at most the " + std::to_string(settings.most_tokens) +
@@ -49,18 +47,17 @@ WindowSettings window_settings(const Options& options, const Plan& plan, const M
   return settings;
 }
 
-int run(const Options& options, Log& log) {
+int embed(const Options& options, Log& log) {
   if (is_finished(options.output, log)) return 0;
-  RecordRun opened(options, RecordKind::embed, log);
-  Plan& plan = opened.plan;
+  RecordRun run(options, {.kind = RecordKind::embed}, log);
   const auto workers = [&](const ModelWork& work) {
-    return options.windows.asked() ? window_workers(work, window_settings(options, plan, *opened.model))
-                                   : model_workers(work);
+    return options.windows.asked() ? window_workers(work, window_settings(options, work)) : model_workers(work);
   };
-  if (!options.quantize.calibrate.empty()) plan.work.quantization = calibrate(options, plan.work, workers);
-  OutputSink sink(options, make_formatter(plan.format, plan.schema, opened.location.name), *opened.out, log);
-  sink.watch(opened.source);
-  run_workers(options, batch_tokens(opened.model->encoder()), workers(plan.work), opened.source, sink);
+  ModelWork work = run.planned.work;
+  if (!options.quantize.calibrate.empty()) work.quantization = calibrate(options, work, workers);
+  OutputSink sink(options, run.formatter(run.planned.schema), *run.out, log);
+  sink.watch(run.source);
+  run_workers(options, batch_tokens(*work.encoder), workers(work), run.source, sink);
   return sink.finish();
 }
 
@@ -78,10 +75,10 @@ const Command kEmbed{
                  "tail -f log | mha-cli embed --with text,embedding",
                  "mha-cli embed --chunk 128 --stride 32 --with text,embedding -i articles.jsonl",
                  "mha-cli embed --normalize l2 --quantize int8 --format npy -i lines.txt -o vectors.npy"},
-    .groups = kModel | kInputs | kTokenizing | kPooling | kQuantize | kWindows | kAblation | kParts | kOutput | kResume,
+    .options = {&kAblation, &kPooling, &kQuantize, &kWindows, &kInput, &kTokens, &kParts, &kOutput, &kResume},
     .formats = {Format::jsonl, Format::json, Format::table, Format::csv, Format::tsv, Format::npy, Format::npz,
                 Format::raw},
-    .run = run,
+    .run = embed,
 };
 
 }  // namespace mha::cli

@@ -12,10 +12,10 @@ const Command kEncode{
         "table, the attention maps.",
     .examples = {"mha-cli encode \"She is a great leader\"", "mha-cli encode --format npy \"one input\" > states.npy",
                  "mha-cli encode --with hidden_states --format json \"every layer\""},
-    .groups = kModel | kInputs | kTokenizing | kPooling | kSelection | kAblation | kParts | kOutput | kResume,
+    .options = {&kSelection, &kAblation, &kPooling, &kInput, &kTokens, &kParts, &kOutput, &kResume},
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv, Format::npy, Format::npz,
                 Format::raw},
-    .run = [](const Options& options, Log& log) { return run_encoding(options, RecordKind::encode, log); },
+    .run = [](const Options& options, Log& log) { return run_encoding(options, {.kind = RecordKind::encode}, log); },
 };
 
 }  // namespace mha::cli

@@ -16,20 +16,36 @@
 namespace mha::cli {
 namespace {
 
+struct ExplainOptions {
+  std::string token;  ///< empty: the most telling one
+};
+
+void declare(OptionList& list, Options& options) {
+  auto& own = options.own<ExplainOptions>();
+  list.group("Explanation");
+  list.text("--token", "TOKEN", "the token that is followed, by its text, or #3 by position",
+            [&own](const std::string& text) { own.token = text; })
+      .by_default("the most telling one");
+  list.group("Heads");
+  list.value("--layer", "N", "the layer", ValueKind::layers,
+             [&options](const std::string& text) { options.heads.layers = parse_ranges(text, "--layer"); })
+      .by_default("0");
+}
+
 // The one input, tokenised.
-Record read_input(const Options& options, const Plan& plan, Log& log) {
+Record read_input(const Options& options, const ModelWork& work, Log& log) {
   InputSource source(options, log);
   Record record;
   if (!source.next(record)) throw_input("explain: expected one input, got none");
   if (record.bad()) throw_input(record.error);
   Record second;
   if (source.next(second)) throw_usage("explain: expected one input, got more; give one TEXT");
-  model_workers(plan.work)(nullptr)->prepare(record);
+  model_workers(work)(nullptr)->prepare(record);
   if (record.tokens() == 0) throw_input(record.place + ": no tokens to explain");
   return record;
 }
 
-Explanation explain(const Options& options, const Plan& plan, const Model& model, std::size_t layer,
+Explanation explain(const Options& options, const PlannedWork& planned, const Model& model, std::size_t layer,
                     const Record& record) {
   const Encoder& encoder = model.encoder();
   const ModelConfig& config = encoder.config();
@@ -38,7 +54,7 @@ Explanation explain(const Options& options, const Plan& plan, const Model& model
   Captured captured;
   Wanted wanted;
   wanted.stages_of_layer = layer;
-  wanted.ablated = plan.work.wanted.ablated;
+  wanted.ablated = planned.work.wanted.ablated;
   const std::vector<std::size_t> rows{0, record.tokens()};
   encoder.forward({record.encoding.input_ids, record.encoding.token_type_ids, rows}, workspace, wanted, &captured);
 
@@ -46,7 +62,7 @@ Explanation explain(const Options& options, const Plan& plan, const Model& model
   explanation.text = record.text;
   explanation.text_pair = record.text_pair;
   explanation.model = model.location().name;
-  explanation.labels = attention_maps(record, plan.schema).labels;
+  explanation.labels = attention_maps(record, planned.schema).labels;
   explanation.input_ids = record.encoding.input_ids;
   explanation.layer = layer;
   explanation.config = config;
@@ -55,7 +71,7 @@ Explanation explain(const Options& options, const Plan& plan, const Model& model
     explanation.output_bias.resize(config.d_model);
     to_float32(bias.view, 0, config.d_model, explanation.output_bias.data());
   }
-  explanation.heads = plan.schema.heads;
+  explanation.heads = planned.schema.heads;
   explanation.stages = std::move(captured.stages);
   return explanation;
 }
@@ -63,26 +79,26 @@ Explanation explain(const Options& options, const Plan& plan, const Model& model
 int run(const Options& options, Log& log) {
   const ModelLocation location = choose_model(options);
   const ModelHeader header = read_model_header(location, load_options(options));
-  Plan plan = plan_encoding(options, RecordKind::attention, header);
+  const Plan plan = make_plan(options, {.kind = RecordKind::attention}, header);
   std::size_t layer = 0;
-  if (!options.encoding.layers.empty()) {
+  if (!options.heads.layers.empty()) {
     if (plan.schema.layers.size() != 1) throw_usage("--layer: expected one layer to explain, got several");
     layer = plan.schema.layers[0];
   }
   const auto out = open_output(options);
   const auto model = load_model(header, options, log);
-  use_model(plan, options, *model);
-  const Record record = read_input(options, plan, log);
-  const Explanation explanation = explain(options, plan, *model, layer, record);
+  const PlannedWork planned = with_model(plan, options, *model);
+  const Record record = read_input(options, planned.work, log);
+  const Explanation explanation = explain(options, planned, *model, layer, record);
 
   ExplanationOptions how;
   how.columns = plan.schema.columns;
   how.color = plan.schema.color;
   how.digits = options.output.digits.value_or(-1);
-  if (!options.study.token.empty()) {
+  if (!options.own<ExplainOptions>().token.empty()) {
     AttentionMaps named;
     named.labels = explanation.labels;
-    how.token = find_label(named, options.study.token);
+    how.token = find_label(named, options.own<ExplainOptions>().token);
   }
   switch (plan.format) {
     case Format::json:
@@ -111,7 +127,8 @@ const Command kExplain{
     .examples = {"mha-cli explain \"She is a great leader\"",
                  "mha-cli explain --layer 2 --head 0 --token leader \"She is a great leader\"",
                  "mha-cli explain --format html -o lesson.html \"She is a great leader\""},
-    .groups = kModel | kInputs | kTokenizing | kToken | kSelection | kAblation | kOutput,
+    .declare = declare,
+    .options = {&kSelection, &kAblation, &kInput, &kTokens, &kOutput},
     .formats = {Format::table, Format::json, Format::html},
     .run = run,
 };

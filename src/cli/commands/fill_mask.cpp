@@ -10,6 +10,20 @@
 namespace mha::cli {
 namespace {
 
+struct FillMaskOptions {
+  std::size_t top_k = FillMaskSettings().top_k;
+  std::vector<std::string> targets;
+};
+
+void declare(OptionList& list, Options& options) {
+  auto& own = options.own<FillMaskOptions>();
+  list.group("Task");
+  list.count("--top-k", "N", "results of each mask", own.top_k, 1).by_default(std::to_string(own.top_k));
+  list.text("--targets", "LIST",
+            "score only these words, separated by commas; scores stay those of the whole vocabulary",
+            [&own](const std::string& text) { own.targets = parse_list("--targets", text); });
+}
+
 // The vocabulary entry of a word, else the first token that it is cut into, as the reference does.
 std::vector<std::int32_t> target_ids(const TaskRun& run) {
   const Tokenizer& tokenizer = run.model.tokenizer();
@@ -17,7 +31,7 @@ std::vector<std::int32_t> target_ids(const TaskRun& run) {
   bare.add_special_tokens = false;
   TokenizerScratch scratch;
   std::vector<std::int32_t> ids;
-  for (const std::string& target : run.options.task.targets) {
+  for (const std::string& target : run.options.own<FillMaskOptions>().targets) {
     auto id = tokenizer.id_of(target);
     if (!id) {
       Encoding encoding;
@@ -37,7 +51,7 @@ std::vector<std::int32_t> target_ids(const TaskRun& run) {
 
 std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
   FillMaskSettings settings;
-  settings.top_k = run.options.task.top_k.value_or(settings.top_k);
+  settings.top_k = run.options.own<FillMaskOptions>().top_k;
   settings.targets = target_ids(run);
   settings.outputs = run.outputs;
   return fill_mask_reader(run.work, settings);
@@ -55,8 +69,10 @@ const Command kFillMask{
         "that a masked language model finds likeliest, and the text with each put in its place.",
     .examples = {"mha-cli -m bert-base-uncased fill-mask \"She is a [MASK] leader.\"",
                  "mha-cli -m roberta-base fill-mask --targets good,bad --format jsonl -i lines.txt"},
-    .groups = kModel | kInputs | kTokenizing | kTask | kTopK | kFilling | kOutput,
+    .declare = declare,
+    .options = {&kInput, &kTokens, &kOutput},
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
+    .is_task = true,
     .run = [](const Options& options, Log& log) { return run_task(options, Task::fill_mask, make_reader, log); },
 };
 

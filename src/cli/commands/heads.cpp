@@ -22,6 +22,21 @@
 namespace mha::cli {
 namespace {
 
+struct HeadsOptions {
+  std::string conllu;       ///< a treebank
+  bool importance = false;  ///< ablate each head in turn
+  bool hide_specials = false;
+};
+
+void declare(OptionList& list, Options& options) {
+  auto& own = options.own<HeadsOptions>();
+  list.group("Heads");
+  list.named("--conllu", "FILE", "score heads against a treebank, - is stdin", ValueKind::file, own.conllu)
+      .ends_in({".conllu"});
+  list.flag("--importance", "change of the sentence vectors when each head is ablated", own.importance);
+  list.flag("--hide-specials", "leave special tokens out of the averages over queries", own.hide_specials);
+}
+
 /// Sums something over a corpus: each record's part on the thread that finished it, the parts in input order, so that
 /// the sum has the same bits with any number of threads.
 template <class Part>
@@ -39,7 +54,7 @@ class CorpusSink : public RecordSink {
   bool accept(Record& record) override {
     if (record.bad()) {
       ++bad_;
-      if (stops_at_bad(options_)) throw_input(record.error);
+      if (options_.input.stops_at_bad()) throw_input(record.error);
       log_.error(record.error + "; skipped");
       return true;
     }
@@ -67,7 +82,7 @@ class CorpusSink : public RecordSink {
 class StatisticsSink : public CorpusSink<HeadStatisticsSum> {
  public:
   StatisticsSink(const Options& options, const RecordSchema& schema, Log& log)
-      : CorpusSink(options, log), schema_(schema), hide_specials_(options.questions.hide_specials) {}
+      : CorpusSink(options, log), schema_(schema), hide_specials_(options.own<HeadsOptions>().hide_specials) {}
   std::vector<HeadStatistics> means() const { return sum_.means(); }
 
  private:
@@ -221,28 +236,29 @@ class VectorSink : public RecordSink {
   std::vector<std::vector<float>> vectors;
 };
 
-Answer importance_answer(const Options& options, Plan plan, Log& log) {
+Answer importance_answer(const Options& options, const RecordSchema& schema, const ModelWork& planned, Log& log) {
   constexpr std::size_t kBlock = 512;  // inputs held at once
-  const std::size_t n_layers = plan.work.encoder->config().n_layers;
-  const std::size_t n_heads = plan.work.encoder->config().n_heads;
+  ModelWork work = planned;
+  const std::size_t n_layers = work.encoder->config().n_layers;
+  const std::size_t n_heads = work.encoder->config().n_heads;
   std::vector<std::size_t> measured;  // layer · n_heads + head
-  for (const std::size_t layer : plan.schema.layers) {
-    for (const std::size_t head : plan.schema.heads) measured.push_back(layer * n_heads + head);
+  for (const std::size_t layer : schema.layers) {
+    for (const std::size_t head : schema.heads) measured.push_back(layer * n_heads + head);
   }
   std::vector<double> change(measured.size());
-  std::vector<std::uint8_t> ablated = plan.work.wanted.ablated;  // throughout: a head that is left out changes nothing
+  std::vector<std::uint8_t> ablated = work.wanted.ablated;  // throughout: a head that is left out changes nothing
   ablated.resize(n_layers * n_heads);
-  plan.work.parts = {.embedding = true};
-  plan.work.wanted = {};
+  work.parts = {.embedding = true};
+  work.wanted = {};
   std::size_t inputs = 0;
   PipelineSettings settings;
-  settings.batch_tokens = batch_tokens(*plan.work.encoder);
+  settings.batch_tokens = batch_tokens(*work.encoder);
   settings.threads = thread_count(options);
   settings.stop_at_bad = true;
   const auto vectors_of = [&](const std::vector<Record>& block) {
     VectorSink sink;
     BlockSource source(block);
-    Pipeline(settings, model_workers(plan.work)).run(source, sink);
+    Pipeline(settings, model_workers(work)).run(source, sink);
     return std::move(sink.vectors);
   };
 
@@ -251,11 +267,11 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
     const std::vector<Record> block = read_block(source, kBlock);
     if (block.empty()) break;
     inputs += block.size();
-    plan.work.wanted.ablated = ablated;
+    work.wanted.ablated = ablated;
     const auto whole = vectors_of(block);
     for (std::size_t i = 0; i < change.size(); ++i) {
-      plan.work.wanted.ablated = ablated;
-      plan.work.wanted.ablated[measured[i]] = 1;
+      work.wanted.ablated = ablated;
+      work.wanted.ablated[measured[i]] = 1;
       const auto without = vectors_of(block);
       for (std::size_t k = 0; k < whole.size(); ++k) change[i] += 1 - vector_difference(whole[k], without[k]).cosine;
       if (log.shows_progress()) {
@@ -278,11 +294,12 @@ Answer importance_answer(const Options& options, Plan plan, Log& log) {
 }
 
 void check(const Options& options) {
-  if (options.study.conllu.empty()) return;
+  const auto& own = options.own<HeadsOptions>();
+  if (own.conllu.empty()) return refuse_terminal(options);
   if (!options.input.texts.empty() || !options.input.files.empty()) {
     throw_usage("--conllu: expected no other inputs, got TEXT or --input; the treebank is the input");
   }
-  if (options.study.importance) throw_usage("--conllu and --importance: expected one of them, got both; leave one out");
+  if (own.importance) throw_usage("--conllu and --importance: expected one of them, got both; leave one out");
 }
 
 void write_answers(const Options& options, const Plan& plan, const std::vector<Answer>& answers,
@@ -319,35 +336,31 @@ void write_answers(const Options& options, const Plan& plan, const std::vector<A
 }
 
 int run(const Options& options, Log& log) {
-  check(options);
   const ModelLocation location = choose_model(options);
   const ModelHeader header = read_model_header(location, load_options(options));
-  Plan plan = plan_encoding(options, RecordKind::attention, header);
-  plan.work.parts = {.attentions = true};
-  plan.work.wanted.attention_layers = plan.schema.layers;
-  plan.work.wanted.attention_heads = plan.schema.heads;
+  const Plan plan = make_plan(options, {.kind = RecordKind::attention, .parts = Parts{.attentions = true}}, header);
   const auto out = open_output(options);
   const auto model = load_model(header, options, log);
-  use_model(plan, options, *model);
+  const auto [schema, work] = with_model(plan, options, *model);
 
-  if (options.study.importance) {
-    write_answers(options, plan, {importance_answer(options, plan, log)}, {}, *out);
+  if (options.own<HeadsOptions>().importance) {
+    write_answers(options, plan, {importance_answer(options, schema, work, log)}, {}, *out);
     return 0;
   }
-  if (options.study.conllu.empty()) {
-    StatisticsSink sink(options, plan.schema, log);
+  if (options.own<HeadsOptions>().conllu.empty()) {
+    StatisticsSink sink(options, schema, log);
     InputSource source(options, log);
-    run_pipeline(options, plan.work, source, sink);
+    run_pipeline(options, work, source, sink);
     write_answers(options, plan, {statistics_answer(sink.means())}, {}, *out);
     return sink.exit_code();
   }
-  TreebankSource source(options.study.conllu);
-  TreebankSink sink(options, plan.schema, source, log);
+  TreebankSource source(options.own<HeadsOptions>().conllu);
+  TreebankSink sink(options, schema, source, log);
   PipelineSettings settings;
-  settings.batch_tokens = batch_tokens(*plan.work.encoder);
+  settings.batch_tokens = batch_tokens(*work.encoder);
   settings.threads = thread_count(options);
-  settings.stop_at_bad = stops_at_bad(options);
-  Pipeline(settings, model_workers(plan.work)).run(source, sink);
+  settings.stop_at_bad = options.input.stops_at_bad();
+  Pipeline(settings, model_workers(work)).run(source, sink);
   if (sink.truncated() > 0) {
     log.warning(std::to_string(sink.truncated()) +
                 " sentences were longer than the maximum length and are not scored; --max-length sets it");
@@ -373,8 +386,11 @@ const Command kHeads{
         "heads are scored against a dependency treebank, with --importance by what their loss changes.",
     .examples = {"mha-cli heads -i lines.txt", "mha-cli heads --conllu en_ewt-ud-dev.conllu --format json",
                  "mha-cli heads --importance -i lines.txt"},
-    .groups = kModel | kInputs | kTokenizing | kCorpus | kSelection | kAblation | kOutput,
+    .declare = declare,
+    .options = {&kSelection, &kAblation, &kInput, &kTokens, &kOutput},
+    .check = check,
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
+    .inputs_optional = true,
     .run = run,
 };
 

@@ -38,7 +38,7 @@ void refuse_arguments(const Options& options) {
   throw_usage(std::string(options.command->name) + ": expected no argument, got \"" + options.input.texts[0] + '"');
 }
 
-bool wants_json(const Options& options) { return options.output.format == Format::json; }
+bool wants_json(const Options& options) { return options.format() == Format::json; }
 
 /// Members of one JSON object, in the order they are added.
 class JsonObject {
@@ -281,16 +281,36 @@ int verify(const Options& given, Log& log) {
   return report.problems.empty() ? 0 : 3;
 }
 
+struct ConvertRequest {
+  std::string to;  ///< "json", "safetensors", or empty
+  std::string dtype = "auto";
+  std::string output;
+  std::string quality;  ///< texts to measure the loss on
+};
+
+void declare_convert(OptionList& list, Options& options) {
+  auto& own = options.own<ConvertRequest>();
+  list.group("Convert");
+  list.choice("--to", "KIND", "what is written", own.to, {{"json", "json"}, {"safetensors", "safetensors"}});
+  list.choice("--dtype", "TYPE", "numbers that are written", own.dtype,
+              {{"f32", "f32"}, {"f16", "f16"}, {"bf16", "bf16"}, {"int8", "int8"}, {"auto", "auto"}})
+      .by_default("as they are");
+  list.named("-o,--output", "PATH", "folder or file to write", ValueKind::output, own.output);
+  list.value("--quality", "FILE", "compare the sentence vectors of the texts in FILE with those of the model as it was",
+             ValueKind::file, [&own](const std::string& file) { own.quality = file; });
+  declare_format(list, options, "format of what --quality prints");
+}
+
 // The texts of --quality, before anything is written.
-std::vector<std::string> quality_texts(const Options& options) {
+std::vector<std::string> quality_texts(const std::string& file) {
   std::vector<std::string> texts;
-  if (options.model.quality.empty()) return texts;
-  TextReader reader = TextReader::from_files({options.model.quality});
+  if (file.empty()) return texts;
+  TextReader reader = TextReader::from_files({file});
   for (InputRecord input; reader.next(input);) {
     if (!input.error.empty()) throw_input(input.error);
     texts.push_back(std::move(input.text));
   }
-  if (texts.empty()) throw_input("--quality: " + options.model.quality + ": expected texts, got none");
+  if (texts.empty()) throw_input("--quality: " + file + ": expected texts, got none");
   return texts;
 }
 
@@ -299,7 +319,7 @@ void write_quality(const Options& options, const ModelLocation& location, const 
   LoadOptions load = load_options(options);
   load.dtype = "auto";
   const auto before = Model::load(location, load);
-  const auto after = Model::load(find_model(options.model.output, model_search()), load);
+  const auto after = Model::load(find_model(options.own<ConvertRequest>().output, model_search()), load);
   const EmbeddingDrift drift = embedding_drift(*before, *after, texts);
   const auto number = [](double value) {
     std::string text;
@@ -330,16 +350,48 @@ void write_quality(const Options& options, const ModelLocation& location, const 
 
 int convert(const Options& given, Log& log) {
   const Options options = with_named_model(given);
-  if (options.model.output.empty()) throw_usage("model convert: expected --output PATH, got none");
+  const auto& own = options.own<ConvertRequest>();
+  if (own.output.empty()) throw_usage("model convert: expected --output PATH, got none");
   ConvertOptions convert;
-  convert.to = options.model.to == "json" ? ModelFormat::json : ModelFormat::safetensors;
-  if (options.global.dtype != "auto") convert.dtype = options.global.dtype;
-  convert.output = options.model.output;
+  convert.to = own.to == "json" ? ModelFormat::json : ModelFormat::safetensors;
+  if (own.dtype != "auto") convert.dtype = own.dtype;
+  convert.output = own.output;
   const ModelLocation location = choose_model(options);
-  const std::vector<std::string> texts = quality_texts(options);
+  const std::vector<std::string> texts = quality_texts(own.quality);
   for (const std::string& fact : convert_model(location, convert)) log.fact(fact);
-  if (!options.model.quality.empty()) write_quality(options, location, texts);
+  if (!own.quality.empty()) write_quality(options, location, texts);
   return 0;
+}
+
+struct InitRequest {
+  std::size_t d_model = 64;
+  std::size_t n_heads = 4;
+  std::size_t n_layers = 2;
+  std::size_t d_ff = 256;
+  std::size_t max_positions = 512;
+  std::string words;      ///< a file with one word per line
+  std::string tokenizer;  ///< a tokenizer.json
+  std::uint64_t seed = 0;
+  std::string to = "json";
+  std::string output;
+};
+
+void declare_init(OptionList& list, Options& options) {
+  auto& own = options.own<InitRequest>();
+  list.group("Init");
+  const auto size = [&list](const char* name, const char* help, std::size_t& target, std::size_t least) {
+    list.count(name, "N", help, target, least).by_default(std::to_string(target));
+  };
+  size("--d-model", "width of a token vector", own.d_model, 1);
+  size("--heads", "heads of a layer", own.n_heads, 1);
+  size("--layers", "layers", own.n_layers, 1);
+  size("--d-ff", "width inside the feed-forward, 0 for none", own.d_ff, 0);
+  size("--max-positions", "most tokens of an input", own.max_positions, 1);
+  size("--seed", "of the random numbers", own.seed, 0);
+  list.named("--words", "FILE", "vocabulary of whole words, one per line", ValueKind::file, own.words);
+  list.named("--tokenizer", "FILE", "a tokenizer.json instead", ValueKind::file, own.tokenizer).ends_in({".json"});
+  list.choice("--to", "KIND", "what is written", own.to, {{"json", "json"}, {"safetensors", "safetensors"}});
+  list.named("-o,--output", "PATH", "file or folder to write", ValueKind::output, own.output);
 }
 
 std::vector<std::string> words_of(const std::string& file) {
@@ -357,7 +409,7 @@ std::vector<std::string> words_of(const std::string& file) {
 
 int init(const Options& options, Log&) {
   refuse_arguments(options);
-  const ModelOptions& asked = options.model;
+  const auto& asked = options.own<InitRequest>();
   if (asked.output.empty()) throw_usage("model init: expected --output PATH, got none");
   if (asked.words.empty() == asked.tokenizer.empty()) {
     throw_usage("model init: expected --words FILE or --tokenizer FILE, got " +
@@ -393,7 +445,7 @@ const Command kModelList{
     .summary = "models that can be named",
     .about =
         "Prints the models that -m finds by name: built in, installed, in $MHA_MODEL_PATH, in the Hugging Face cache.",
-    .groups = kOutput,
+    .options = {&kOutput},
     .formats = {Format::table, Format::json},
     .run = list,
 };
@@ -406,7 +458,7 @@ const Command kModelInfo{
         "Prints sizes, switches, tokenizer, prompts and files of a model, and for each decision that loading makes the "
         "file and key that it came from.",
     .examples = {"mha-cli model info", "mha-cli model info models/all-MiniLM-L6-v2 --format json"},
-    .groups = kOutput,
+    .options = {&kOutput},
     .formats = {Format::table, Format::json},
     .run = info,
 };
@@ -419,7 +471,7 @@ const Command kModelVerify{
         "Checks every file of a model and runs it once. Lists everything that is wrong, and exits with 3 when there is "
         "something.",
     .examples = {"mha-cli model verify models/all-MiniLM-L6-v2"},
-    .groups = kOutput,
+    .options = {&kOutput},
     .formats = {Format::table, Format::json},
     .run = verify,
 };
@@ -436,7 +488,7 @@ const Command kModelConvert{
     .examples = {"mha-cli model convert two-heads --to json -o two-heads.json",
                  "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --dtype int8 -o minilm-int8 --quality "
                  "texts.txt"},
-    .groups = kConverting,
+    .declare = declare_convert,
     .formats = {Format::table, Format::json},
     .run = convert,
 };
@@ -448,7 +500,7 @@ const Command kModelInit{
         "Writes an encoder of the 2017 kind with random weights, to teach or to train: sinusoidal positions, norm "
         "behind each residual, relu. The same seed gives the same bytes on every machine.",
     .examples = {"mha-cli model init --words words.txt --d-model 64 --heads 4 --layers 2 -o small.json"},
-    .groups = kFresh,
+    .declare = declare_init,
     .run = init,
 };
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "cli/commands/all.hpp"
-#include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/task_run.hpp"
 #include "mha/core/error.hpp"
@@ -13,20 +12,32 @@
 namespace mha::cli {
 namespace {
 
+struct RerankOptions {
+  std::optional<std::size_t> top_k;
+};
+
+void declare(OptionList& list, Options& options) {
+  list.group("Task");
+  list.count("--top-k", "N", "the N best results only", options.own<RerankOptions>().top_k, 1);
+}
+
 /// Keeps what was scored, and writes it best first in the end.
 class Ranking : public OutputSink {
  public:
   /// `query`: the sentence vector that documents are compared with; empty: they bring their score.
   Ranking(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log,
           const SentenceConfig& sentence, std::vector<float> query)
-      : OutputSink(options, std::move(formatter), out, log), sentence_(sentence), query_(std::move(query)) {}
+      : OutputSink(options, std::move(formatter), out, log),
+        sentence_(sentence),
+        query_(std::move(query)),
+        top_k_(options.own<RerankOptions>().top_k) {}
 
   void render(Record& record) const override {
     if (record.bad()) OutputSink::render(record);
   }
 
   int write_all() {
-    keep(options_.task.top_k.value_or(kept_.size()));
+    keep(top_k_.value_or(kept_.size()));
     std::sort(kept_.begin(), kept_.end(), better);
     for (Record& record : kept_) {
       OutputSink::render(record);
@@ -49,7 +60,7 @@ class Ranking : public OutputSink {
     kept.results = record.results;
     kept.encoding.full_length = truncated ? 1 : 0;
     kept_.push_back(std::move(kept));
-    if (options_.task.top_k && kept_.size() >= 2 * *options_.task.top_k + kSlack) keep(*options_.task.top_k);
+    if (top_k_ && kept_.size() >= 2 * *top_k_ + kSlack) keep(*top_k_);
   }
   bool shown(const Record&) const override { return false; }
 
@@ -70,6 +81,7 @@ class Ranking : public OutputSink {
 
   const SentenceConfig& sentence_;
   std::vector<float> query_;
+  std::optional<std::size_t> top_k_;
   std::vector<Record> kept_;
 };
 
@@ -100,52 +112,51 @@ class Query : public RecordSource, public RecordSink {
 };
 
 /// By how alike the sentence vectors of query and document are, each with the model's prompt for its role.
-int rank_by_vectors(const Options& options, Plan& plan, InputSource& source, const Model& model, OutputStream& out,
-                    Log& log) {
-  plan.work.parts = {.embedding = true};
-  plan.work.refuse_pairs = true;
-  ModelWork asking = plan.work;
-  asking.prompt = choose_prompt(model.sentence(), {.text = {}, .name = {}, .role = "query"});
-  Query query(options.task.query);
+int rank_by_vectors(const Options& options, RecordRun& run, Log& log) {
+  const SentenceConfig& sentence = run.model->sentence();
+  ModelWork asking = run.planned.work;
+  asking.parts = {.embedding = true};
+  asking.refuse_pairs = true;
+  ModelWork documents = asking;
+  asking.prompt = choose_prompt(sentence, {.text = {}, .name = {}, .role = "query"});
+  Query query(options.query);
   run_pipeline(options, asking, query, query);
 
-  const PromptChoice& asked = options.tokenizing.prompt;
+  const PromptChoice& asked = options.tokens.prompt;
   const bool chosen = asked.text || asked.name || asked.role;
-  if (!chosen) plan.work.prompt = choose_prompt(model.sentence(), {.text = {}, .name = {}, .role = "document"});
-  use_layout(plan, {ResultLayout::Shape::members, "", "", {"score"}});
-  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, model.sentence(),
-                  query.embedding);
-  ranking.watch(source);
-  run_pipeline(options, plan.work, source, ranking);
+  if (!chosen) documents.prompt = choose_prompt(sentence, {.text = {}, .name = {}, .role = "document"});
+  const RecordSchema schema =
+      with_layout(run.planned.schema, run.plan.format, {ResultLayout::Shape::members, "", "", {"score"}});
+  Ranking ranking(options, run.formatter(schema), *run.out, log, sentence, query.embedding);
+  ranking.watch(run.source);
+  run_pipeline(options, documents, run.source, ranking);
   return ranking.write_all();
 }
 
 /// By a head that reads query and document together.
-int rank_by_pairs(const Options& options, Plan& plan, InputSource& source, const ModelHeader& header,
-                  const Model& model, OutputStream& out, Log& log) {
+int rank_by_pairs(const Options& options, RecordRun& run, Log& log) {
+  const Model& model = *run.model;
   const auto head = model.load_head(Task::classify);
   if (head->outputs() != 1) {
     throw_usage("rerank: expected a model with one label or an embedding model, got " + model.location().name +
                 " with " + std::to_string(head->outputs()) + " labels");
   }
-  const bool raw = read_head_labels(header, 1).cross_encoder_raw;
-  const auto reader = rerank_reader(plan.work, options.task.query, raw ? LabelScores::none : LabelScores::sigmoid);
-  use_layout(plan, reader->layout());
-  const TaskWork work{&plan.work, head.get(), reader.get(), batch_tokens(model.encoder())};
-  Ranking ranking(options, make_formatter(plan.format, plan.schema, model.location().name), out, log, model.sentence(),
-                  {});
-  ranking.watch(source);
-  run_task_pipeline(options, work, source, ranking);
+  const bool raw = read_head_labels(run.header, 1).cross_encoder_raw;
+  const ModelWork& work = run.planned.work;
+  const auto reader = rerank_reader(work, options.query, raw ? LabelScores::none : LabelScores::sigmoid);
+  const RecordSchema schema = with_layout(run.planned.schema, run.plan.format, reader->layout());
+  const TaskWork task{&work, head.get(), reader.get(), batch_tokens(model.encoder())};
+  Ranking ranking(options, run.formatter(schema), *run.out, log, model.sentence(), {});
+  ranking.watch(run.source);
+  run_task_pipeline(options, task, run.source, ranking);
   return ranking.write_all();
 }
 
-int run(const Options& options, Log& log) {
-  RecordRun opened(options, RecordKind::task, log);
-  const std::vector<Task> tasks = opened.model->tasks();
-  if (std::find(tasks.begin(), tasks.end(), Task::classify) == tasks.end()) {
-    return rank_by_vectors(options, opened.plan, opened.source, *opened.model, *opened.out, log);
-  }
-  return rank_by_pairs(options, opened.plan, opened.source, opened.header, *opened.model, *opened.out, log);
+int rerank(const Options& options, Log& log) {
+  RecordRun run(options, {.kind = RecordKind::task}, log);
+  const std::vector<Task> tasks = run.model->tasks();
+  const bool reads_pairs = std::find(tasks.begin(), tasks.end(), Task::classify) != tasks.end();
+  return reads_pairs ? rank_by_pairs(options, run, log) : rank_by_vectors(options, run, log);
 }
 
 }  // namespace
@@ -161,9 +172,13 @@ const Command kRerank{
     .examples = {"mha-cli rerank \"how big are elephants\" -i documents.txt --top-k 10",
                  "cat documents.jsonl | mha-cli -m reranker rerank \"how big are elephants\" --input-format jsonl "
                  "--format jsonl"},
-    .groups = kModel | kInputs | kTokenizing | kPooling | kTask | kSingle | kQuery | kTopK | kOutput,
+    .declare = declare,
+    .options = {&kPooling, &kInput, &kTokens, &kOutput},
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
-    .run = run,
+    .single_texts = true,
+    .takes_query = true,
+    .is_task = true,
+    .run = rerank,
 };
 
 }  // namespace mha::cli

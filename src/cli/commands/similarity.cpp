@@ -1,7 +1,6 @@
 #include <vector>
 
 #include "cli/commands/all.hpp"
-#include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/record_run.hpp"
 #include "mha/core/error.hpp"
@@ -9,6 +8,15 @@
 
 namespace mha::cli {
 namespace {
+
+struct SimilarityOptions {
+  bool matrix = false;
+};
+
+void declare(OptionList& list, Options& options) {
+  list.group("Similarity");
+  list.flag("--matrix", "compare every input with every other", options.own<SimilarityOptions>().matrix);
+}
 
 /// Compares each input with the first one as it comes.
 class FirstAgainstRest : public OutputSink {
@@ -57,22 +65,22 @@ class Matrix : public RecordSink {
   bool stops_at_bad_;
 };
 
-int run_matrix(const Options& options, Plan& plan, InputSource& source, const std::string& model, OutputStream& out,
-               Log& log) {
-  Matrix inputs(stops_at_bad(options));
-  run_pipeline(options, plan.work, source, inputs);
+int write_matrix(const Options& options, RecordRun& run, Log& log) {
+  const ModelWork& work = run.planned.work;
+  Matrix inputs(options.input.stops_at_bad());
+  run_pipeline(options, work, run.source, inputs);
   std::vector<const Record*> good;
   for (const Record& record : inputs.records()) {
     if (!record.bad()) good.push_back(&record);
   }
-  plan.schema.similarity_matrix = true;
-  plan.schema.similarity_columns = good.size();
-  OutputSink sink(options, make_formatter(plan.format, plan.schema, model), out, log);
+  RecordSchema schema = run.planned.schema;
+  schema.similarity_matrix = true;
+  schema.similarity_columns = good.size();
+  OutputSink sink(options, run.formatter(schema), *run.out, log);
   for (Record& record : inputs.records()) {
     if (!record.bad()) {
       for (const Record* other : good) {
-        record.similarity.push_back(
-            static_cast<float>(similarity(plan.work.sentence, record.embedding, other->embedding)));
+        record.similarity.push_back(static_cast<float>(similarity(work.sentence, record.embedding, other->embedding)));
       }
     }
     sink.render(record);
@@ -81,16 +89,15 @@ int run_matrix(const Options& options, Plan& plan, InputSource& source, const st
   return sink.finish();
 }
 
-int run(const Options& options, Log& log) {
-  if (options.input.texts.size() == 1 && !options.matrix) {
+int compare_all(const Options& options, Log& log) {
+  if (options.input.texts.size() == 1 && !options.own<SimilarityOptions>().matrix) {
     throw_usage("similarity: expected at least two inputs, got one");
   }
-  RecordRun opened(options, RecordKind::similarity, log);
-  Plan& plan = opened.plan;
-  const std::string& name = opened.location.name;
-  if (options.matrix) return run_matrix(options, plan, opened.source, name, *opened.out, log);
-  FirstAgainstRest sink(options, make_formatter(plan.format, plan.schema, name), *opened.out, log, plan.work.sentence);
-  return run_records(options, plan.work, opened.source, sink);
+  RecordRun run(options, {.kind = RecordKind::similarity}, log);
+  if (options.own<SimilarityOptions>().matrix) return write_matrix(options, run, log);
+  const ModelWork& work = run.planned.work;
+  FirstAgainstRest sink(options, run.formatter(run.planned.schema), *run.out, log, work.sentence);
+  return run_records(options, work, run.source, sink);
 }
 
 }  // namespace
@@ -105,9 +112,10 @@ const Command kSimilarity{
         "every other: the cosine, unless the model names another function.",
     .examples = {"mha-cli similarity \"a man plays guitar\" \"someone makes music\" \"the stock fell\"",
                  "mha-cli similarity --matrix --format csv -i lines.txt"},
-    .groups = kModel | kInputs | kTokenizing | kPooling | kAblation | kMatrix | kOutput,
+    .declare = declare,
+    .options = {&kAblation, &kPooling, &kInput, &kTokens, &kOutput},
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
-    .run = run,
+    .run = compare_all,
 };
 
 }  // namespace mha::cli

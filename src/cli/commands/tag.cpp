@@ -4,9 +4,23 @@
 namespace mha::cli {
 namespace {
 
+struct TagOptions {
+  Aggregation aggregation = Aggregation::none;
+};
+
+void declare(OptionList& list, Options& options) {
+  list.group("Task");
+  list.choice("--aggregation", "HOW", "how tokens become entities", options.own<TagOptions>().aggregation,
+              {{"none", Aggregation::none},
+               {"simple", Aggregation::simple},
+               {"first", Aggregation::first},
+               {"average", Aggregation::average},
+               {"max", Aggregation::max}});
+}
+
 std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
-  return tag_reader(run.work, {read_head_labels(run.header, run.outputs).names, run.options.task.aggregation,
-                               run.options.output.offsets});
+  return tag_reader(run.work, {read_head_labels(run.header, run.outputs).names,
+                               run.options.own<TagOptions>().aggregation, run.options.output.offsets});
 }
 
 }  // namespace
@@ -21,8 +35,11 @@ const Command kTag{
         "its first token, the mean of its tokens or the surest one. Positions count in the text.",
     .examples = {"mha-cli -m ner-model tag --aggregation simple \"Teresa lives in New York.\"",
                  "mha-cli -m ner-model tag --aggregation first --format jsonl --offsets bytes -i lines.txt"},
-    .groups = kModel | kInputs | kTokenizing | kTask | kSingle | kEntities | kOffsets | kOutput,
+    .declare = declare,
+    .options = {&kInput, &kTokens, &kOffsets, &kOutput},
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv},
+    .single_texts = true,
+    .is_task = true,
     .run = [](const Options& options, Log& log) { return run_task(options, Task::tag, make_reader, log); },
 };
 

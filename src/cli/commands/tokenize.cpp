@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "cli/commands/all.hpp"
-#include "cli/formats.hpp"
 #include "cli/log.hpp"
 #include "cli/models.hpp"
 #include "cli/record_run.hpp"
@@ -13,6 +12,34 @@
 
 namespace mha::cli {
 namespace {
+
+struct TokenizeOptions {
+  bool decode = false;
+  bool count = false;
+  std::optional<std::size_t> stride;
+};
+
+void declare(OptionList& list, Options& options) {
+  auto& own = options.own<TokenizeOptions>();
+  list.group("Tokenize");
+  list.flag("--decode", "inputs are ids, separated by blanks or commas; print their text", own.decode);
+  list.flag("--count", "print only how many tokens each input has", own.count);
+  list.count("--stride", "N", "cut long inputs into windows that share N tokens; one record per window", own.stride, 0);
+}
+
+void check(const Options& options) {
+  const auto& own = options.own<TokenizeOptions>();
+  if (own.decode && options.input.pair) {
+    throw_usage("--pair: expected a text to tokenize, got --decode, which reads ids");
+  }
+  if (own.count && (own.decode || own.stride)) {
+    throw_usage("--count: expected neither --decode nor --stride beside it");
+  }
+  const Format format = options.format();
+  if (own.count && format != Format::table && format != Format::json && format != Format::jsonl) {
+    throw_usage("--count: expected the format table, json or jsonl");
+  }
+}
 
 std::vector<std::int32_t> parse_ids(std::string_view text) {
   constexpr std::string_view kBetween = " \t,\r";
@@ -47,12 +74,12 @@ class DecodeWorker : public RecordWorker {
 /// of an input as a record.
 class TokenizeSink : public OutputSink {
  public:
-  TokenizeSink(const Options& options, const Plan& plan, const std::string& model, OutputStream& out, Log& log)
-      : OutputSink(options, make_formatter(plan.format, plan.schema, model), out, log),
-        count_records_(plan.format == Format::json || plan.format == Format::jsonl) {}
+  TokenizeSink(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log)
+      : OutputSink(options, std::move(formatter), out, log),
+        count_records_(options.format() == Format::json || options.format() == Format::jsonl) {}
 
   void render(Record& record) const override {
-    if (options_.tokenize.count && !record.bad()) {
+    if (options_.own<TokenizeOptions>().count && !record.bad()) {
       const std::string count = std::to_string(record.encoding.full_length);
       record.encoding.full_length = record.encoding.size();  // all were counted: nothing to warn of
       if (!count_records_) {
@@ -65,7 +92,7 @@ class TokenizeSink : public OutputSink {
   }
 
   bool accept(Record& record) override {
-    if (record.bad() || !options_.tokenize.stride) return OutputSink::accept(record);
+    if (record.bad() || !options_.own<TokenizeOptions>().stride) return OutputSink::accept(record);
     std::vector<Encoding> windows = std::move(record.encoding.overflowing);
     record.encoding.overflowing.clear();
     windows.insert(windows.begin(), std::move(record.encoding));
@@ -84,28 +111,20 @@ class TokenizeSink : public OutputSink {
 };
 
 int run(const Options& options, Log& log) {
-  if (options.tokenize.decode && options.input.pair)
-    throw_usage("--pair: expected a text to tokenize, got --decode, which reads ids");
-  if (options.tokenize.count && (options.tokenize.decode || options.tokenize.stride)) {
-    throw_usage("--count: expected neither --decode nor --stride beside it");
-  }
+  const auto& own = options.own<TokenizeOptions>();
   const ModelLocation location = choose_model(options);
   const TokenizerOnly loaded = load_tokenizer(location, load_options(options));
   for (const std::string& note : loaded.notes) log.warning(note);
-  Plan plan = plan_tokenizing(options, loaded.sentence);
-  use_tokenizer(plan, options, *loaded.tokenizer, loaded.max_length);
-  if (options.tokenize.count) {
-    if (plan.format != Format::table && plan.format != Format::json && plan.format != Format::jsonl) {
-      throw_usage("--count: expected the format table, json or jsonl");
-    }
-    plan.schema.parts = {};
-  }
+  const RecordKind kind = own.decode ? RecordKind::decode : RecordKind::tokenize;
+  const Plan plan = make_plan(options, {.kind = kind, .parts = {}, .stride = own.stride}, loaded.sentence);
+  auto [schema, work] = with_tokenizer(plan, options, *loaded.tokenizer, loaded.max_length);
+  if (own.count) schema.parts = {};
   const auto out = open_output(options);
   InputSource source(options, log);
-  TokenizeSink sink(options, plan, location.name, *out, log);
-  if (!options.tokenize.decode) return run_records(options, plan.work, source, sink);
+  TokenizeSink sink(options, info(plan.format).make(schema, location.name), *out, log);
+  if (!own.decode) return run_records(options, work, source, sink);
   PipelineSettings settings;
-  settings.stop_at_bad = stops_at_bad(options);
+  settings.stop_at_bad = options.input.stops_at_bad();
   Pipeline(settings, [&](Executor*) { return std::make_unique<DecodeWorker>(*loaded.tokenizer); }).run(source, sink);
   return sink.finish();
 }
@@ -119,7 +138,9 @@ const Command kTokenize{
     .about = "Prints how a text is cut into tokens. Needs only a tokenizer: a folder without weights is enough.",
     .examples = {"mha-cli tokenize \"I led a team that built a scalable API.\"",
                  "mha-cli tokenize --format ids -i lines.txt", "mha-cli tokenize --decode \"101 2016 2003 102\""},
-    .groups = kInputs | kTokenizing | kDecoding | kParts | kOutput,
+    .declare = declare,
+    .options = {&kInput, &kTokens, &kParts, &kOutput},
+    .check = check,
     .formats = {Format::table, Format::json, Format::jsonl, Format::csv, Format::tsv, Format::ids},
     .run = run,
 };

@@ -60,18 +60,19 @@ class Nmt final : public Normalizer {
 
 class Strip final : public Normalizer {
  public:
-  explicit Strip(const StripOptions& options) : options_(options) {}
+  explicit Strip(const JsonValue& value)
+      : left_(value.at("strip_left").as_bool()), right_(value.at("strip_right").as_bool()) {}
 
   void normalize(NormalizedText& text) const override {
     const std::string_view old = text.text();
     std::size_t begin = 0;
     std::size_t end = old.size();
-    while (options_.left && begin < end) {
+    while (left_ && begin < end) {
       std::size_t next = begin;
       if (!unicode::is(utf8::next(old, next), unicode::kWhiteSpace)) break;
       begin = next;
     }
-    while (options_.right && begin < end) {
+    while (right_ && begin < end) {
       std::size_t last = end - 1;
       while (last > begin && utf8::is_continuation(old[last])) --last;
       std::size_t next = last;
@@ -86,24 +87,26 @@ class Strip final : public Normalizer {
   std::string_view type() const override { return "Strip"; }
 
  private:
-  StripOptions options_;
+  bool left_;
+  bool right_;
 };
 
 // All of a match's replacement stands for what the match's last byte stands for.
 class Replace final : public Normalizer {
  public:
-  explicit Replace(ReplaceOptions options) : options_(std::move(options)) {}
+  explicit Replace(const JsonValue& value)
+      : pattern_(Pattern::from_json(value.at("pattern"))), content_(value.at("content").as_string()) {}
 
   void normalize(NormalizedText& text) const override {
     std::vector<Span>& matches = text.match_buffer();
     matches.clear();
-    options_.pattern->find(text.text(), matches);
+    pattern_->find(text.text(), matches);
     if (matches.empty()) return;
     std::uint32_t kept = 0;
     text.begin_rewrite();
     for (const Span& match : matches) {
       text.copy(kept, match.begin);
-      if (!options_.content.empty()) text.put(options_.content, text.before(match.end));
+      if (!content_.empty()) text.put(content_, text.before(match.end));
       kept = match.end;
     }
     text.copy(kept, static_cast<std::uint32_t>(text.text().size()));
@@ -112,12 +115,13 @@ class Replace final : public Normalizer {
   std::string_view type() const override { return "Replace"; }
 
  private:
-  ReplaceOptions options_;
+  std::shared_ptr<const Pattern> pattern_;
+  std::string content_;
 };
 
 class Prepend final : public Normalizer {
  public:
-  explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
+  explicit Prepend(const JsonValue& value) : prefix_(value.at("prepend").as_string()) {}
 
   void normalize(NormalizedText& text) const override {
     if (text.empty() || prefix_.empty()) return;
@@ -134,7 +138,9 @@ class Prepend final : public Normalizer {
 
 class NormalizerSequence final : public Normalizer {
  public:
-  explicit NormalizerSequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
+  explicit NormalizerSequence(const JsonValue& value) {
+    for (const JsonValue element : value.at("normalizers").elements()) steps_.push_back(Normalizer::from_json(element));
+  }
   void normalize(NormalizedText& text) const override {
     for (const auto& step : steps_) step->normalize(text);
   }
@@ -146,13 +152,11 @@ class NormalizerSequence final : public Normalizer {
 
 }  // namespace
 
-NormalizerPtr make_strip_accents() { return std::make_shared<StripAccents>(); }
-NormalizerPtr make_nmt() { return std::make_shared<Nmt>(); }
-NormalizerPtr make_strip(const StripOptions& options) { return std::make_shared<Strip>(options); }
-NormalizerPtr make_replace(ReplaceOptions options) { return std::make_shared<Replace>(std::move(options)); }
-NormalizerPtr make_prepend(std::string prefix) { return std::make_shared<Prepend>(std::move(prefix)); }
-NormalizerPtr make_normalizer_sequence(std::vector<NormalizerPtr> steps) {
-  return std::make_shared<NormalizerSequence>(std::move(steps));
-}
+NormalizerPtr make_strip_accents(const JsonValue&) { return std::make_shared<StripAccents>(); }
+NormalizerPtr make_nmt(const JsonValue&) { return std::make_shared<Nmt>(); }
+NormalizerPtr make_strip(const JsonValue& value) { return std::make_shared<Strip>(value); }
+NormalizerPtr make_replace(const JsonValue& value) { return std::make_shared<Replace>(value); }
+NormalizerPtr make_prepend(const JsonValue& value) { return std::make_shared<Prepend>(value); }
+NormalizerPtr make_normalizer_sequence(const JsonValue& value) { return std::make_shared<NormalizerSequence>(value); }
 
 }  // namespace mha::tokenizer

@@ -7,6 +7,7 @@
 #include "core/utf8.hpp"
 #include "mha/core/error.hpp"
 #include "tokenizer/fast/known_patterns.hpp"
+#include "tokenizer/json.hpp"
 #include "tokenizer/pattern/pattern.hpp"
 #include "tokenizer/pattern/regex_unicode.hpp"
 
@@ -29,7 +30,7 @@ std::string message_of(int code, OnigErrorInfo* info) {
 /// Source of the iteration: crate onig 6.5.1, find.rs, FindMatches.
 class RegexPattern final : public Pattern {
  public:
-  RegexPattern(const std::string& expression, const std::string& where) {
+  RegexPattern(const std::string& expression, const JsonValue& value) {
     static std::once_flag initialized;
     std::call_once(initialized, [] {
       OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
@@ -42,8 +43,8 @@ class RegexPattern final : public Pattern {
     const int code =
         onig_new(&regex, begin, begin + current.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_RUBY, &info);
     if (code != ONIG_NORMAL) {
-      throw_model("tokenizer: " + where + ": expected a regular expression of Oniguruma, got \"" + expression + "\" (" +
-                  message_of(code, &info) + ")");
+      value.error("expected a regular expression of Oniguruma, got \"" + expression + "\" (" + message_of(code, &info) +
+                  ")");
     }
     regex_.reset(regex);
   }
@@ -95,9 +96,9 @@ class RegexPattern final : public Pattern {
 
 }  // namespace
 
-std::shared_ptr<const Pattern> make_regex_pattern(const std::string& expression, const std::string& where) {
+std::shared_ptr<const Pattern> make_regex_pattern(const std::string& expression, const JsonValue& value) {
   if (auto known = find_known_pattern(expression)) return known;
-  return std::make_shared<RegexPattern>(expression, where);
+  return std::make_shared<RegexPattern>(expression, value);
 }
 
 }  // namespace mha::tokenizer

@@ -1,5 +1,4 @@
 #include "core/utf8.hpp"
-#include "tokenizer/json.hpp"
 #include "tokenizer/metaspace_options.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
 
@@ -82,6 +81,8 @@ class Metaspace final : public PreTokenizer {
 
 }  // namespace
 
-PreTokenizerPtr make_metaspace(MetaspaceOptions options) { return std::make_shared<Metaspace>(std::move(options)); }
+PreTokenizerPtr make_metaspace(const JsonValue& value) {
+  return std::make_shared<Metaspace>(MetaspaceOptions::from_json(value));
+}
 
 }  // namespace mha::tokenizer

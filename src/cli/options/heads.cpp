@@ -1,8 +1,8 @@
-// Lists of layers and heads: `0,3-5,-1`, and `0.3,1.*` for --ablate.
+#include "cli/options/heads.hpp"
+
 #include <charconv>
 #include <string>
 
-#include "cli/choice.hpp"
 #include "cli/options.hpp"
 #include "mha/core/error.hpp"
 
@@ -49,7 +49,27 @@ std::size_t absolute(long index, std::size_t count, std::string_view option) {
   return static_cast<std::size_t>(index < 0 ? index + signed_count : index);
 }
 
+void declare_selection(OptionList& list, Options& options) {
+  HeadOptions& heads = options.heads;
+  list.group("Heads");
+  list.value("--layer", "LIST", "layers, such as 0,3-5,-1", ValueKind::layers,
+             [&heads](const std::string& text) { heads.layers = parse_ranges(text, "--layer"); })
+      .by_default("all");
+  list.value("--head", "LIST", "heads, such as 0,3-5,-1", ValueKind::heads,
+             [&heads](const std::string& text) { heads.heads = parse_ranges(text, "--head"); })
+      .by_default("all");
+}
+
+void declare_ablation(OptionList& list, Options& options) {
+  list.group("Heads");
+  list.value("--ablate", "LIST", "heads that contribute nothing, as layer.head, such as 0.3,1.*", ValueKind::ablation,
+             [&options](const std::string& text) { options.heads.ablate = parse_ablate(text); });
+}
+
 }  // namespace
+
+const OptionGroup kSelection{declare_selection};
+const OptionGroup kAblation{declare_ablation};
 
 IndexRanges parse_ranges(std::string_view text, std::string_view option) {
   IndexRanges ranges;
@@ -110,26 +130,6 @@ std::vector<std::uint8_t> resolve_ablated(const std::vector<HeadPattern>& patter
     }
   }
   return ablated;
-}
-
-Parts parse_parts(std::string_view text) {
-  Parts parts;
-  for (const std::string_view part : split(text, ',')) {
-    if (part == "all") {
-      parts = {true, true, true, true, true, true};
-      continue;
-    }
-    bool Parts::*const member = choose<bool Parts::*>("--with", part,
-                                                      {{"text", &Parts::text},
-                                                       {"tokens", &Parts::tokens},
-                                                       {"embedding", &Parts::embedding},
-                                                       {"last_hidden_state", &Parts::last_hidden_state},
-                                                       {"hidden_states", &Parts::hidden_states},
-                                                       {"attentions", &Parts::attentions},
-                                                       {"all", nullptr}});
-    parts.*member = true;
-  }
-  return parts;
 }
 
 }  // namespace mha::cli

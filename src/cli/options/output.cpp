@@ -1,0 +1,104 @@
+#include "cli/options/output.hpp"
+
+#include <algorithm>
+
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "mha/core/error.hpp"
+
+namespace mha::cli {
+namespace {
+
+constexpr std::size_t kMostDigits = 40;
+
+constexpr std::pair<const char*, bool Parts::*> kPartNames[] = {
+    {"text", &Parts::text},
+    {"tokens", &Parts::tokens},
+    {"embedding", &Parts::embedding},
+    {"last_hidden_state", &Parts::last_hidden_state},
+    {"hidden_states", &Parts::hidden_states},
+    {"attentions", &Parts::attentions},
+};
+
+void declare(OptionList& list, Options& options) {
+  OutputOptions& output = options.output;
+  list.group("Output");
+  declare_format(list, options, "format of the results");
+  list.named("-o,--output", "FILE", "write FILE when all is done, - is stdout", ValueKind::output, output.file)
+      .explain("The file is written beside FILE and renamed when it is complete. Without --format its ending decides.");
+  list.count("--digits", "N", "round numbers to N places", output.digits, 0, kMostDigits)
+      .by_default("shortest text of the same float32");
+}
+
+void check(const Options& options) {
+  const FormatInfo& format = info(options.format());
+  if (options.input.on_error == OnError::record && !format.has_errors && options.output.format) {
+    throw_usage("--on-error record: expected a format with room for messages (json, jsonl, csv, tsv, table), got " +
+                std::string(format.name));
+  }
+}
+
+void declare_offsets(OptionList& list, Options& options) {
+  list.group("Output");
+  list.choice("--offsets", "UNIT", "what positions count", options.output.offsets,
+              {{"code-points", OffsetUnit::code_points}, {"bytes", OffsetUnit::bytes}});
+}
+
+void declare_parts(OptionList& list, Options& options) {
+  std::vector<std::string> names;
+  for (const auto& [name, part] : kPartNames) names.emplace_back(name);
+  names.emplace_back("all");
+  list.group("Output");
+  list.list("--with", "LIST", "parts of a record", std::move(names),
+            [&options](const std::string& text) { options.output.parts = parse_parts(text); });
+  declare_offsets(list, options);
+}
+
+void declare_resume(OptionList& list, Options& options) {
+  list.group("Output");
+  list.flag("--resume",
+            "go on where an earlier run of the same command stopped; needs --format jsonl and --output FILE",
+            options.output.resume);
+}
+
+void check_resume(const Options& options) {
+  if (!options.output.resume) return;
+  if (options.output.to_stdout()) throw_usage("--resume: expected --output FILE with it, got none");
+  if (options.format() != Format::jsonl) {
+    throw_usage("--resume: expected --format jsonl, got " + std::string(info(options.format()).name));
+  }
+}
+
+}  // namespace
+
+const OptionGroup kOutput{declare, check};
+const OptionGroup kParts{declare_parts};
+const OptionGroup kOffsets{declare_offsets};
+const OptionGroup kResume{declare_resume, check_resume};
+
+void declare_format(OptionList& list, Options& options, std::string_view help) {
+  std::vector<std::pair<std::string, std::optional<Format>>> choices;
+  for (const Format format : options.command->formats) choices.emplace_back(info(format).name, format);
+  const std::string standard = choices.front().first;
+  list.choice("--format", "FORMAT", std::string(help), options.output.format, std::move(choices)).by_default(standard);
+}
+
+Parts parse_parts(std::string_view text) {
+  std::vector<std::pair<std::string, bool Parts::*>> choices;
+  for (const auto& [name, part] : kPartNames) choices.emplace_back(name, part);
+  choices.emplace_back("all", nullptr);
+  Parts parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    bool Parts::*const part = choose<bool Parts::*>("--with", text.substr(begin, end - begin), choices);
+    if (part == nullptr) {
+      parts = {true, true, true, true, true, true};
+    } else {
+      parts.*part = true;
+    }
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace mha::cli
