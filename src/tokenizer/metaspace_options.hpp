@@ -10,7 +10,7 @@ class JsonValue;
 struct MetaspaceOptions {
   enum class Prepend { always, first, never };
 
-  std::string replacement;  ///< one character
+  std::string replacement = "▁";  ///< one character
   Prepend prepend = Prepend::always;
   bool split = true;
 

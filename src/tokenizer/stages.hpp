@@ -28,9 +28,4 @@ struct Stages {
 
 std::shared_ptr<const Tokenizer> make_tokenizer(Stages stages);
 
-/// An entry of `added_tokens`.
-AddedToken added_token_from_json(const JsonValue& value);
-/// The stages of a `tokenizer.json`.
-Stages stages_from_json(const JsonValue& root);
-
 }  // namespace mha::tokenizer

@@ -56,25 +56,24 @@ std::string clean_up(std::string text) {
 
 class WordPieceDecoder final : public Decoder {
  public:
-  WordPieceDecoder(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
+  explicit WordPieceDecoder(WordPieceDecoderOptions options) : options_(std::move(options)) {}
   void decode(Tokens& tokens) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       std::string& token = tokens[i];
       if (i > 0) {
-        if (token.starts_with(prefix_)) {
-          token.erase(0, prefix_.size());
+        if (token.starts_with(options_.prefix)) {
+          token.erase(0, options_.prefix.size());
         } else {
           token.insert(0, 1, ' ');
         }
       }
-      if (cleanup_) token = clean_up(std::move(token));
+      if (options_.cleanup) token = clean_up(std::move(token));
     }
   }
   std::string_view type() const override { return "WordPiece"; }
 
  private:
-  std::string prefix_;
-  bool cleanup_;
+  WordPieceDecoderOptions options_;
 };
 
 class ByteLevelDecoder final : public Decoder {
@@ -183,19 +182,19 @@ class Fuse final : public Decoder {
 
 class StripDecoder final : public Decoder {
  public:
-  StripDecoder(std::string content, std::size_t start, std::size_t stop)
-      : content_(std::move(content)), start_(start), stop_(stop) {}
+  explicit StripDecoder(StripDecoderOptions options) : options_(std::move(options)) {}
   void decode(Tokens& tokens) const override {
+    const std::string& content = options_.content;
     for (std::string& token : tokens) {
       std::size_t begin = 0;
       std::size_t end = token.size();
-      for (std::size_t i = 0; i < start_ && token.compare(begin, content_.size(), content_) == 0; ++i) {
-        begin += content_.size();
+      for (std::size_t i = 0; i < options_.start && token.compare(begin, content.size(), content) == 0; ++i) {
+        begin += content.size();
       }
-      for (std::size_t i = 0; i < stop_ && end >= begin + content_.size() &&
-                              token.compare(end - content_.size(), content_.size(), content_) == 0;
+      for (std::size_t i = 0; i < options_.stop && end >= begin + content.size() &&
+                              token.compare(end - content.size(), content.size(), content) == 0;
            ++i) {
-        end -= content_.size();
+        end -= content.size();
       }
       token = token.substr(begin, end - begin);
     }
@@ -203,21 +202,18 @@ class StripDecoder final : public Decoder {
   std::string_view type() const override { return "Strip"; }
 
  private:
-  std::string content_;
-  std::size_t start_;
-  std::size_t stop_;
+  StripDecoderOptions options_;
 };
 
 class Ctc final : public Decoder {
  public:
-  Ctc(std::string pad, std::string delimiter, bool cleanup)
-      : pad_(std::move(pad)), delimiter_(std::move(delimiter)), cleanup_(cleanup) {}
+  explicit Ctc(CtcOptions options) : options_(std::move(options)) {}
   void decode(Tokens& tokens) const override {
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
     Tokens out;
     for (const std::string& token : tokens) {
-      std::string text = replace_all(token, pad_, "");
-      if (cleanup_) text = replace_all(clean_up(std::move(text)), delimiter_, " ");
+      std::string text = replace_all(token, options_.pad_token, "");
+      if (options_.cleanup) text = replace_all(clean_up(std::move(text)), options_.word_delimiter_token, " ");
       if (!text.empty()) out.push_back(std::move(text));
     }
     tokens = std::move(out);
@@ -225,9 +221,7 @@ class Ctc final : public Decoder {
   std::string_view type() const override { return "CTC"; }
 
  private:
-  std::string pad_;
-  std::string delimiter_;
-  bool cleanup_;
+  CtcOptions options_;
 };
 
 class ReplaceDecoder final : public Decoder {
@@ -272,47 +266,31 @@ class DecoderSequence final : public Decoder {
 
 }  // namespace
 
-DecoderPtr make_word_piece_decoder(const JsonValue& value) {
-  return std::make_shared<WordPieceDecoder>(value.at("prefix").as_string(), value.at("cleanup").as_bool());
+DecoderPtr make_word_piece_decoder(WordPieceDecoderOptions options) {
+  return std::make_shared<WordPieceDecoder>(std::move(options));
 }
 
-DecoderPtr make_byte_level_decoder(const JsonValue&) { return std::make_shared<ByteLevelDecoder>(); }
+DecoderPtr make_byte_level_decoder() { return std::make_shared<ByteLevelDecoder>(); }
+DecoderPtr make_byte_fallback() { return std::make_shared<ByteFallback>(); }
+DecoderPtr make_fuse() { return std::make_shared<Fuse>(); }
+DecoderPtr make_bpe_decoder(std::string suffix) { return std::make_shared<BpeDecoder>(std::move(suffix)); }
 
-DecoderPtr make_bpe_decoder(const JsonValue& value) {
-  return std::make_shared<BpeDecoder>(value.at("suffix").as_string());
+DecoderPtr make_metaspace_decoder(MetaspaceOptions options) {
+  return std::make_shared<MetaspaceDecoder>(std::move(options));
 }
 
-DecoderPtr make_metaspace_decoder(const JsonValue& value) {
-  return std::make_shared<MetaspaceDecoder>(MetaspaceOptions::from_json(value));
+DecoderPtr make_strip_decoder(StripDecoderOptions options) {
+  return std::make_shared<StripDecoder>(std::move(options));
 }
 
-DecoderPtr make_byte_fallback(const JsonValue&) { return std::make_shared<ByteFallback>(); }
+DecoderPtr make_ctc(CtcOptions options) { return std::make_shared<Ctc>(std::move(options)); }
 
-DecoderPtr make_fuse(const JsonValue&) { return std::make_shared<Fuse>(); }
-
-DecoderPtr make_strip_decoder(const JsonValue& value) {
-  const JsonValue content = value.at("content");
-  std::string character = content.as_string();
-  if (utf8::length(character) != 1) content.fail("one character");
-  constexpr std::int64_t kMost = 1 << 20;
-  return std::make_shared<StripDecoder>(std::move(character),
-                                        static_cast<std::size_t>(value.at("start").as_integer(0, kMost)),
-                                        static_cast<std::size_t>(value.at("stop").as_integer(0, kMost)));
+DecoderPtr make_replace_decoder(std::shared_ptr<const Pattern> pattern, std::string content) {
+  return std::make_shared<ReplaceDecoder>(std::move(pattern), std::move(content));
 }
 
-DecoderPtr make_ctc(const JsonValue& value) {
-  return std::make_shared<Ctc>(value.at("pad_token").as_string(), value.at("word_delimiter_token").as_string(),
-                               value.at("cleanup").as_bool());
-}
-
-DecoderPtr make_replace_decoder(const JsonValue& value) {
-  return std::make_shared<ReplaceDecoder>(Pattern::from_json(value.at("pattern")), value.at("content").as_string());
-}
-
-DecoderPtr make_decoder_sequence(const JsonValue& value) {
-  std::vector<DecoderPtr> decoders;
-  for (const JsonValue decoder : value.at("decoders").elements()) decoders.push_back(Decoder::from_json(decoder));
-  return std::make_shared<DecoderSequence>(std::move(decoders));
+DecoderPtr make_decoder_sequence(std::vector<DecoderPtr> steps) {
+  return std::make_shared<DecoderSequence>(std::move(steps));
 }
 
 }  // namespace mha::tokenizer

@@ -1,26 +1,15 @@
+#include "tokenizer/load/settings.hpp"
+
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 #include <unordered_set>
 
 #include "mha/core/error.hpp"
 #include "tokenizer/json.hpp"
-#include "tokenizer/load/load.hpp"
 
 namespace mha::tokenizer {
 namespace {
-
-// The order in which the reference adds them.
-constexpr std::array kRoles = {"bos_token", "eos_token", "unk_token", "sep_token",
-                               "pad_token", "cls_token", "mask_token"};
-
-AddedToken special_token(std::string content) {
-  AddedToken token;
-  token.content = std::move(content);
-  token.special = true;
-  return token;
-}
 
 // `"[MASK]"` or `{"content": "[MASK]", "lstrip": …}`.
 AddedToken token_of(const JsonValue& value, bool special) {
@@ -94,6 +83,28 @@ void with_json(const FileSet& files, const std::string& name, const Use& use) {
 }
 
 }  // namespace
+
+AddedToken special_token(std::string content) {
+  AddedToken token;
+  token.content = std::move(content);
+  token.special = true;
+  return token;
+}
+
+AddedToken added_token_from_json(const JsonValue& value) {
+  AddedToken token;
+  token.content = value.at("content").as_string();
+  token.special = value.bool_or("special", false);
+  token.single_word = value.bool_or("single_word", false);
+  token.lstrip = value.bool_or("lstrip", false);
+  token.rstrip = value.bool_or("rstrip", false);
+  token.normalized = value.bool_or("normalized", !token.special);
+  return token;
+}
+
+void TokenizerSettings::assume(const std::string& role, const std::string& content) {
+  roles.emplace(role, special_token(content));
+}
 
 std::string TokenizerSettings::role_or(const std::string& role, const std::string& fallback) const {
   const auto found = roles.find(role);

@@ -2,9 +2,13 @@
 
 #include "core/utf8.hpp"
 #include "mha/core/error.hpp"
+#include "tokenizer/decoder/decoders.hpp"
 #include "tokenizer/json.hpp"
 #include "tokenizer/load/load.hpp"
+#include "tokenizer/load/role_template.hpp"
 #include "tokenizer/models/models.hpp"
+#include "tokenizer/normalizer/normalizers.hpp"
+#include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
 
 // Source: transformers 4.57.1, convert_slow_tokenizer.py (GPT2Converter, RobertaConverter, DebertaConverter,
 // CLIPConverter) and the classes' own defaults; tokenizers 0.22.2, models/bpe/model.rs, read_file.
@@ -53,7 +57,7 @@ Family family_of(const TokenizerSettings& settings, const std::string& origin) {
       "; save the model's fast tokenizer as tokenizer.json");
 }
 
-void read_merges(const FileBytes& file, BpeOptions& parts) {
+void read_merges(const FileBytes& file, BpeOptions& bpe) {
   std::string_view rest = file.text();
   if (const std::size_t bad = utf8::first_invalid(rest); bad != utf8::kValid) {
     throw_model("tokenizer: " + file.origin + ": expected valid UTF-8, got an invalid byte at " + std::to_string(bad));
@@ -71,9 +75,56 @@ void read_merges(const FileBytes& file, BpeOptions& parts) {
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
       fail("expected two tokens with one space between them, got \"" + std::string(line) + "\"");
     }
-    const std::string missing = parts.add_merge(line.substr(0, space), line.substr(space + 1));
+    const std::string missing = bpe.add_merge(line.substr(0, space), line.substr(space + 1));
     if (!missing.empty()) fail("expected tokens of the vocabulary, got \"" + missing + "\"");
   }
+}
+
+constexpr RolePiece kDebertaSingle[] = {{"cls_token"}, {kText}, {"sep_token"}};
+constexpr RolePiece kDebertaPair[] = {{"cls_token"}, {kText}, {"sep_token"}, {kPair, 1}, {"sep_token", 1}};
+
+void assume_roles(Family family, TokenizerSettings& all) {
+  if (family == Family::gpt2 || family == Family::clip) {
+    all.assume("bos_token", family == Family::clip ? "<|startoftext|>" : "<|endoftext|>");
+    all.assume("eos_token", "<|endoftext|>");
+    all.assume("unk_token", "<|endoftext|>");
+    if (family == Family::clip) all.assume("pad_token", "<|endoftext|>");
+    return;
+  }
+  const bool squares = family == Family::deberta;
+  all.assume("bos_token", squares ? "[CLS]" : "<s>");
+  all.assume("eos_token", squares ? "[SEP]" : "</s>");
+  all.assume("unk_token", squares ? "[UNK]" : "<unk>");
+  all.assume("sep_token", squares ? "[SEP]" : "</s>");
+  all.assume("pad_token", squares ? "[PAD]" : "<pad>");
+  all.assume("cls_token", squares ? "[CLS]" : "<s>");
+  all.assume("mask_token", squares ? "[MASK]" : "<mask>");
+  all.roles.at("mask_token").lstrip = true;  // like a normal word, it takes the space before it
+}
+
+PreTokenizerPtr pre_tokenizer_of(Family family, bool prefix_space, const std::string& origin) {
+  if (family != Family::clip) return make_byte_level({prefix_space, true});
+  const char* const words = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
+  return make_pre_tokenizer_sequence(
+      {make_split({make_regex_pattern(words, origin), SplitBehavior::removed, true}), make_byte_level({false, true})});
+}
+
+PostProcessor::Step post_processor_of(Family family, bool prefix_space, const TokenizerSettings& settings,
+                                      const Stages& stages, const std::string& origin) {
+  const auto token = [&](const char* role) {
+    return NamedToken{settings.role_or(role, ""), role_id(role, settings, stages, origin)};
+  };
+  switch (family) {
+    case Family::deberta:
+      return template_of({kDebertaSingle, kDebertaPair}, settings, stages, origin);
+    case Family::gpt2:
+      return ByteLevelProcessingOptions{false, true};
+    case Family::clip:
+      return RobertaProcessingOptions{token("bos_token"), token("eos_token"), false, false};
+    case Family::roberta:
+      break;
+  }
+  return RobertaProcessingOptions{token("cls_token"), token("sep_token"), true, prefix_space};
 }
 
 }  // namespace
@@ -86,28 +137,7 @@ Stages stages_from_vocab_and_merges(const FileSet& files, const TokenizerSetting
   bpe.vocab = read_vocab(document.root());
 
   TokenizerSettings all = settings;
-  const auto assume = [&](const char* role, const char* content) {
-    AddedToken token;
-    token.content = content;
-    token.special = true;
-    all.roles.emplace(role, token);
-  };
-  const bool squares = family == Family::deberta;
-  if (family == Family::gpt2 || family == Family::clip) {
-    assume("bos_token", family == Family::clip ? "<|startoftext|>" : "<|endoftext|>");
-    assume("eos_token", "<|endoftext|>");
-    assume("unk_token", "<|endoftext|>");
-    if (family == Family::clip) assume("pad_token", "<|endoftext|>");
-  } else {
-    assume("bos_token", squares ? "[CLS]" : "<s>");
-    assume("eos_token", squares ? "[SEP]" : "</s>");
-    assume("unk_token", squares ? "[UNK]" : "<unk>");
-    assume("sep_token", squares ? "[SEP]" : "</s>");
-    assume("pad_token", squares ? "[PAD]" : "<pad>");
-    assume("cls_token", squares ? "[CLS]" : "<s>");
-    assume("mask_token", squares ? "[MASK]" : "<mask>");
-    all.roles.at("mask_token").lstrip = true;  // like a normal word, it takes the space before it
-  }
+  assume_roles(family, all);
   if (family == Family::clip) {
     bpe.unk_token = all.roles.at("unk_token").content;
     bpe.end_of_word_suffix = "</w>";
@@ -116,53 +146,19 @@ Stages stages_from_vocab_and_merges(const FileSet& files, const TokenizerSetting
 
   const std::string origin = vocab_file.origin;
   const bool prefix_space = settings.add_prefix_space.value_or(false);
-  const std::string prefix = prefix_space ? "true" : "false";
-  Stages parts;
-  parts.model = make_bpe(std::move(bpe));
-  const std::string byte_level =
-      R"({"type":"ByteLevel","add_prefix_space":)" + prefix + R"(,"trim_offsets":true,"use_regex":true})";
+  Stages stages;
+  stages.model = make_bpe(std::move(bpe));
   if (family == Family::clip) {
-    parts.normalizer = component<Normalizer>(
-        R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Replace","pattern":{"Regex":"\\s+"},"content":" "},)"
-        R"({"type":"Lowercase"}]})",
-        origin);
-    parts.pre_tokenizer = component<PreTokenizer>(
-        R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)"
-        R"("'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"},"behavior":"Removed","invert":true},)"
-        R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}]})",
-        origin);
-  } else {
-    parts.pre_tokenizer = component<PreTokenizer>(byte_level, origin);
+    stages.normalizer = make_normalizer_sequence(
+        {make_nfc(), make_replace({make_regex_pattern("\\s+", origin), " "}), make_lowercase()});
   }
-  parts.decoder = component<Decoder>(byte_level, origin);
-  parts.added_tokens = all.all_added();
-  for (const auto& [role, token] : all.roles) parts.roles[role] = token.content;
-
-  const auto processor = [&](const std::string& json) {
-    const auto json_document = JsonDocument::parse(json, origin);
-    parts.post_processor = PostProcessor(json_document.root(), [](std::int32_t) { return true; });
-  };
-  if (family == Family::deberta) {
-    const std::string cls = all.role_or("cls_token", "");
-    const std::string sep = all.role_or("sep_token", "");
-    const std::string single = cls + ":0 $A:0 " + sep + ":0";
-    parts.post_processor = template_processor(single, single + " $B:1 " + sep + ":1", parts, origin);
-  } else if (family == Family::gpt2) {
-    processor(R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true})");
-  } else {
-    const AddedTokens added(parts.added_tokens, parts.model->vocab(), nullptr);
-    const auto pair = [&](const char* role) {
-      const std::string content = all.role_or(role, "");
-      const auto id = added.id_of(content);
-      if (!id) throw_model("tokenizer: " + origin + ": expected the special token \"" + content + "\", got none");
-      return "[" + json_string(content) + "," + std::to_string(*id) + "]";
-    };
-    const bool clip = family == Family::clip;
-    processor(R"({"type":"RobertaProcessing","sep":)" + pair(clip ? "eos_token" : "sep_token") + R"(,"cls":)" +
-              pair(clip ? "bos_token" : "cls_token") + R"(,"trim_offsets":)" + (clip ? "false" : "true") +
-              R"(,"add_prefix_space":)" + (clip ? "false" : prefix) + "}");
-  }
-  return parts;
+  stages.pre_tokenizer = pre_tokenizer_of(family, prefix_space, origin);
+  stages.decoder = make_byte_level_decoder();
+  stages.added_tokens = all.all_added();
+  for (const auto& [role, token] : all.roles) stages.roles[role] = token.content;
+  stages.post_processor = PostProcessor(post_processor_of(family, prefix_space, all, stages, origin), origin,
+                                        [](std::int32_t) { return true; });
+  return stages;
 }
 
 }  // namespace mha::tokenizer

@@ -14,11 +14,11 @@ using unicode::kChinese;
 // tokenizers 0.22.2, normalizers/bert.rs: clean, pad Chinese characters, NFD without marks, lower case; in this order.
 class BertNormalizer final : public Normalizer {
  public:
-  explicit BertNormalizer(const JsonValue& value)
-      : clean_(value.at("clean_text").as_bool()),
-        chinese_(value.at("handle_chinese_chars").as_bool()),
-        lowercase_(value.at("lowercase").as_bool()),
-        strip_accents_(value.bool_or("strip_accents", lowercase_)) {}
+  explicit BertNormalizer(const BertNormalizerOptions& options)
+      : clean_(options.clean_text),
+        chinese_(options.handle_chinese_chars),
+        lowercase_(options.lowercase),
+        strip_accents_(options.strip_accents.value_or(options.lowercase)) {}
 
   void normalize(NormalizedText& text) const override {
     if (ascii(text)) return;
@@ -96,6 +96,8 @@ class BertNormalizer final : public Normalizer {
 
 }  // namespace
 
-NormalizerPtr make_bert_normalizer(const JsonValue& value) { return std::make_shared<BertNormalizer>(value); }
+NormalizerPtr make_bert_normalizer(const BertNormalizerOptions& options) {
+  return std::make_shared<BertNormalizer>(options);
+}
 
 }  // namespace mha::tokenizer

@@ -113,16 +113,4 @@ std::string decode_base64(std::string_view text, const std::string& where) {
   return out;
 }
 
-std::string encode_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve(bytes.size() / 3 * 4 + 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t j = i; j < i + 3; ++j)
-      bits = bits << 8 | (j < bytes.size() ? static_cast<unsigned char>(bytes[j]) : 0U);
-    for (std::size_t j = 0; j < 4; ++j) text += i + j <= bytes.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
-  }
-  return text;
-}
-
 }  // namespace mha::tokenizer

@@ -41,6 +41,5 @@ class Charsmap {
 
 /// Standard base64 with padding; Error{model} naming `where` otherwise.
 std::string decode_base64(std::string_view text, const std::string& where);
-std::string encode_base64(std::string_view bytes);
 
 }  // namespace mha::tokenizer

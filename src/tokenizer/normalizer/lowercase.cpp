@@ -53,6 +53,6 @@ void to_lowercase(NormalizedText& text) {
   }
 }
 
-NormalizerPtr make_lowercase(const JsonValue&) { return std::make_shared<Lowercase>(); }
+NormalizerPtr make_lowercase() { return std::make_shared<Lowercase>(); }
 
 }  // namespace mha::tokenizer

@@ -80,9 +80,9 @@ void to_normal_form(NormalizedText& text, Form form, std::uint32_t dropped) {
   text.end_rewrite();
 }
 
-NormalizerPtr make_nfc(const JsonValue&) { return std::make_shared<NormalForm>(Form::nfc, "NFC"); }
-NormalizerPtr make_nfd(const JsonValue&) { return std::make_shared<NormalForm>(Form::nfd, "NFD"); }
-NormalizerPtr make_nfkc(const JsonValue&) { return std::make_shared<NormalForm>(Form::nfkc, "NFKC"); }
-NormalizerPtr make_nfkd(const JsonValue&) { return std::make_shared<NormalForm>(Form::nfkd, "NFKD"); }
+NormalizerPtr make_nfc() { return std::make_shared<NormalForm>(Form::nfc, "NFC"); }
+NormalizerPtr make_nfd() { return std::make_shared<NormalForm>(Form::nfd, "NFD"); }
+NormalizerPtr make_nfkc() { return std::make_shared<NormalForm>(Form::nfkc, "NFKC"); }
+NormalizerPtr make_nfkd() { return std::make_shared<NormalForm>(Form::nfkd, "NFKD"); }
 
 }  // namespace mha::tokenizer

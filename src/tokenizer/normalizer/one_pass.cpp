@@ -60,19 +60,18 @@ class Nmt final : public Normalizer {
 
 class Strip final : public Normalizer {
  public:
-  explicit Strip(const JsonValue& value)
-      : left_(value.at("strip_left").as_bool()), right_(value.at("strip_right").as_bool()) {}
+  explicit Strip(const StripOptions& options) : options_(options) {}
 
   void normalize(NormalizedText& text) const override {
     const std::string_view old = text.text();
     std::size_t begin = 0;
     std::size_t end = old.size();
-    while (left_ && begin < end) {
+    while (options_.left && begin < end) {
       std::size_t next = begin;
       if (!unicode::is(utf8::next(old, next), unicode::kWhiteSpace)) break;
       begin = next;
     }
-    while (right_ && begin < end) {
+    while (options_.right && begin < end) {
       std::size_t last = end - 1;
       while (last > begin && utf8::is_continuation(old[last])) --last;
       std::size_t next = last;
@@ -87,26 +86,24 @@ class Strip final : public Normalizer {
   std::string_view type() const override { return "Strip"; }
 
  private:
-  bool left_;
-  bool right_;
+  StripOptions options_;
 };
 
 // All of a match's replacement stands for what the match's last byte stands for.
 class Replace final : public Normalizer {
  public:
-  explicit Replace(const JsonValue& value)
-      : pattern_(Pattern::from_json(value.at("pattern"))), content_(value.at("content").as_string()) {}
+  explicit Replace(ReplaceOptions options) : options_(std::move(options)) {}
 
   void normalize(NormalizedText& text) const override {
     std::vector<Span>& matches = text.match_buffer();
     matches.clear();
-    pattern_->find(text.text(), matches);
+    options_.pattern->find(text.text(), matches);
     if (matches.empty()) return;
     std::uint32_t kept = 0;
     text.begin_rewrite();
     for (const Span& match : matches) {
       text.copy(kept, match.begin);
-      if (!content_.empty()) text.put(content_, text.before(match.end));
+      if (!options_.content.empty()) text.put(options_.content, text.before(match.end));
       kept = match.end;
     }
     text.copy(kept, static_cast<std::uint32_t>(text.text().size()));
@@ -115,13 +112,12 @@ class Replace final : public Normalizer {
   std::string_view type() const override { return "Replace"; }
 
  private:
-  std::shared_ptr<const Pattern> pattern_;
-  std::string content_;
+  ReplaceOptions options_;
 };
 
 class Prepend final : public Normalizer {
  public:
-  explicit Prepend(const JsonValue& value) : prefix_(value.at("prepend").as_string()) {}
+  explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
 
   void normalize(NormalizedText& text) const override {
     if (text.empty() || prefix_.empty()) return;
@@ -138,9 +134,7 @@ class Prepend final : public Normalizer {
 
 class NormalizerSequence final : public Normalizer {
  public:
-  explicit NormalizerSequence(const JsonValue& value) {
-    for (const JsonValue element : value.at("normalizers").elements()) steps_.push_back(Normalizer::from_json(element));
-  }
+  explicit NormalizerSequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
   void normalize(NormalizedText& text) const override {
     for (const auto& step : steps_) step->normalize(text);
   }
@@ -152,11 +146,13 @@ class NormalizerSequence final : public Normalizer {
 
 }  // namespace
 
-NormalizerPtr make_strip_accents(const JsonValue&) { return std::make_shared<StripAccents>(); }
-NormalizerPtr make_nmt(const JsonValue&) { return std::make_shared<Nmt>(); }
-NormalizerPtr make_strip(const JsonValue& value) { return std::make_shared<Strip>(value); }
-NormalizerPtr make_replace(const JsonValue& value) { return std::make_shared<Replace>(value); }
-NormalizerPtr make_prepend(const JsonValue& value) { return std::make_shared<Prepend>(value); }
-NormalizerPtr make_normalizer_sequence(const JsonValue& value) { return std::make_shared<NormalizerSequence>(value); }
+NormalizerPtr make_strip_accents() { return std::make_shared<StripAccents>(); }
+NormalizerPtr make_nmt() { return std::make_shared<Nmt>(); }
+NormalizerPtr make_strip(const StripOptions& options) { return std::make_shared<Strip>(options); }
+NormalizerPtr make_replace(ReplaceOptions options) { return std::make_shared<Replace>(std::move(options)); }
+NormalizerPtr make_prepend(std::string prefix) { return std::make_shared<Prepend>(std::move(prefix)); }
+NormalizerPtr make_normalizer_sequence(std::vector<NormalizerPtr> steps) {
+  return std::make_shared<NormalizerSequence>(std::move(steps));
+}
 
 }  // namespace mha::tokenizer

@@ -176,13 +176,7 @@ class SentencePieceNormalizer final : public Normalizer {
 
 }  // namespace
 
-NormalizerPtr make_precompiled(const JsonValue& value) {
-  // Absent and null mean an empty map, as in the files of models that were trained with none.
-  const auto map = value.find("precompiled_charsmap");
-  if (!map) return std::make_shared<Precompiled>(Charsmap());
-  std::string buffer;
-  return std::make_shared<Precompiled>(Charsmap(decode_base64(map->as_view(buffer), map->where()), map->where()));
-}
+NormalizerPtr make_precompiled(Charsmap map) { return std::make_shared<Precompiled>(std::move(map)); }
 
 NormalizerPtr make_sentencepiece_normalizer(Charsmap map, NormalizerPtr then) {
   return std::make_shared<SentencePieceNormalizer>(std::move(map), std::move(then));

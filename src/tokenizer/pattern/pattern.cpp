@@ -38,7 +38,7 @@ std::shared_ptr<const Pattern> make_literal_pattern(std::string literal) {
 
 std::shared_ptr<const Pattern> Pattern::from_json(const JsonValue& value) {
   if (const auto literal = value.find("String")) return make_literal_pattern(literal->as_string());
-  if (const auto regex = value.find("Regex")) return make_regex_pattern(regex->as_string(), *regex);
+  if (const auto regex = value.find("Regex")) return make_regex_pattern(regex->as_string(), regex->where());
   value.error("expected {\"String\": …} or {\"Regex\": …}");
 }
 

@@ -25,9 +25,9 @@ class Pattern {
   static std::shared_ptr<const Pattern> from_json(const JsonValue& value);
 };
 
-/// A literal.
+/// Every occurrence of a literal.
 std::shared_ptr<const Pattern> make_literal_pattern(std::string literal);
-/// A regular expression; `value` is where it stands, for the error.
-std::shared_ptr<const Pattern> make_regex_pattern(const std::string& expression, const JsonValue& value);
+/// A regular expression; the error of a malformed one names `where`, its file and JSON path.
+std::shared_ptr<const Pattern> make_regex_pattern(const std::string& expression, const std::string& where);
 
 }  // namespace mha::tokenizer

@@ -7,7 +7,6 @@
 #include "core/utf8.hpp"
 #include "mha/core/error.hpp"
 #include "tokenizer/fast/known_patterns.hpp"
-#include "tokenizer/json.hpp"
 #include "tokenizer/pattern/pattern.hpp"
 #include "tokenizer/pattern/regex_unicode.hpp"
 
@@ -30,7 +29,7 @@ std::string message_of(int code, OnigErrorInfo* info) {
 /// Source of the iteration: crate onig 6.5.1, find.rs, FindMatches.
 class RegexPattern final : public Pattern {
  public:
-  RegexPattern(const std::string& expression, const JsonValue& value) {
+  RegexPattern(const std::string& expression, const std::string& where) {
     static std::once_flag initialized;
     std::call_once(initialized, [] {
       OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
@@ -43,8 +42,8 @@ class RegexPattern final : public Pattern {
     const int code =
         onig_new(&regex, begin, begin + current.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_RUBY, &info);
     if (code != ONIG_NORMAL) {
-      value.error("expected a regular expression of Oniguruma, got \"" + expression + "\" (" + message_of(code, &info) +
-                  ")");
+      throw_model("tokenizer: " + where + ": expected a regular expression of Oniguruma, got \"" + expression + "\" (" +
+                  message_of(code, &info) + ")");
     }
     regex_.reset(regex);
   }
@@ -96,9 +95,9 @@ class RegexPattern final : public Pattern {
 
 }  // namespace
 
-std::shared_ptr<const Pattern> make_regex_pattern(const std::string& expression, const JsonValue& value) {
+std::shared_ptr<const Pattern> make_regex_pattern(const std::string& expression, const std::string& where) {
   if (auto known = find_known_pattern(expression)) return known;
-  return std::make_shared<RegexPattern>(expression, value);
+  return std::make_shared<RegexPattern>(expression, where);
 }
 
 }  // namespace mha::tokenizer

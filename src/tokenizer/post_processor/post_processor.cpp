@@ -2,82 +2,82 @@
 
 #include <algorithm>
 
-#include "tokenizer/json.hpp"
-#include "tokenizer/vocab.hpp"
+#include "mha/core/error.hpp"
 
 namespace mha::tokenizer {
 namespace {
 
 using Slot = PostProcessor::Slot;
+using Layout = PostProcessor::Layout;
 
 // Far above what any tokenizer has; a hostile file must not make each text long.
-constexpr std::size_t kMaxSteps = 64;
 constexpr std::size_t kMaxSlots = 4096;
-
-std::int32_t token_id(const JsonValue& value) { return static_cast<std::int32_t>(value.as_integer(0, Vocab::kMaxId)); }
-
-// `["[SEP]", 102]`
-struct NamedToken {
-  std::string content;
-  std::int32_t id;
-};
-
-NamedToken named_token(const JsonValue& value) {
-  value.expect_array();
-  if (value.size() != 2) value.error("expected [token, id], got " + std::to_string(value.size()) + " elements");
-  auto element = value.elements().begin();
-  NamedToken token{(*element).as_string(), -1};
-  ++element;
-  token.id = token_id(*element);
-  return token;
-}
 
 Slot special(std::int32_t id, std::int32_t type_id) { return {-1, id, type_id, type_id}; }
 
-// tokenizers 0.22.2, processors/bert.rs and roberta.rs: the first sequence between cls and sep, each further one
-// (behind a sep of its own, for Roberta) before a sep.
-void surround(const JsonValue& value, bool roberta, std::vector<PostProcessor::Layout>& encodings) {
-  const std::int32_t cls = named_token(value.at("cls")).id;
-  const std::int32_t sep = named_token(value.at("sep")).id;
-  for (std::size_t i = 0; i < encodings.size(); ++i) {
-    auto& encoding = encodings[i];
-    const std::int32_t type_id = i > 0 && !roberta ? 1 : 0;
-    if (i == 0) encoding.insert(encoding.begin(), special(cls, 0));
-    if (i > 0 && roberta) encoding.insert(encoding.begin(), special(sep, 0));
-    encoding.push_back(special(sep, type_id));
-  }
+[[noreturn]] void fail(const std::string& where, const std::string& message) {
+  throw_model("tokenizer: " + where + ": " + message);
 }
 
-// processors/template.rs
-void fill_template(const JsonValue& value, bool specials, std::vector<PostProcessor::Layout>& encodings) {
-  if (encodings.size() > 2) value.error("expected at most two sequences, got a template behind a template");
-  const JsonValue pieces = value.at(encodings.size() == 2 ? "pair" : "single");
-  const auto tokens = value.find("special_tokens");
-  std::vector<PostProcessor::Layout> filled;
-  for (const JsonValue piece : pieces.elements()) {
-    if (const auto sequence = piece.find("Sequence")) {
-      const JsonValue id = sequence->at("id");
-      const std::string name = id.as_string();
-      if (name != "A" && name != "B") id.error("expected \"A\" or \"B\", got \"" + name + "\"");
-      const std::size_t index = name == "A" ? 0 : 1;
-      if (index >= encodings.size()) id.error("expected only \"A\" in a template for one sequence, got \"B\"");
-      filled.push_back(encodings[index]);
-      for (Slot& slot : filled.back()) slot.type_id = token_id(sequence->at("type_id"));
-    } else if (const auto token = piece.find("SpecialToken")) {
-      const JsonValue id = token->at("id");
-      const std::int32_t type_id = token_id(token->at("type_id"));
-      const auto entry = tokens ? tokens->find(id.as_string()) : std::nullopt;
-      if (!entry) id.error("expected a token of special_tokens, got \"" + id.as_string() + "\"");
-      if (!specials) continue;
-      filled.emplace_back();
-      for (const JsonValue number : entry->at("ids").elements()) {
-        filled.back().push_back(special(token_id(number), type_id));
+/// Adds what one step adds to the encodings: one per text, or, behind a template, one per piece.
+/// Source: tokenizers 0.22.2, processors/*.rs.
+class Applier {
+ public:
+  Applier(const std::string& where, bool specials, std::vector<Layout>& encodings)
+      : where_(where), specials_(specials), encodings_(encodings) {}
+
+  void operator()(const BertProcessingOptions& step) const { surround(step.cls.id, step.sep.id, false); }
+
+  void operator()(const RobertaProcessingOptions& step) const {
+    for (Layout& encoding : encodings_) {
+      for (Slot& slot : encoding) {
+        slot.type_id = 0;
+        if (specials_) slot.overflow_type_id = 0;
       }
-    } else {
-      piece.error("expected {\"Sequence\": …} or {\"SpecialToken\": …}");
+    }
+    surround(step.cls.id, step.sep.id, true);
+  }
+
+  void operator()(const ByteLevelProcessingOptions&) const {}
+
+  void operator()(const TemplateOptions& step) const {
+    if (encodings_.size() > 2) fail(where_, "expected at most two sequences, got a template behind a template");
+    std::vector<Layout> filled;
+    for (const TemplateOptions::Piece& piece : encodings_.size() == 2 ? step.pair : step.single) {
+      if (piece.kind == TemplateOptions::Piece::Kind::special) {
+        if (!specials_) continue;
+        filled.emplace_back();
+        for (const std::int32_t id : piece.ids) filled.back().push_back(special(id, piece.type_id));
+        continue;
+      }
+      const std::size_t index = piece.kind == TemplateOptions::Piece::Kind::text ? 0 : 1;
+      if (index >= encodings_.size()) fail(where_, "expected only \"A\" in a template for one sequence, got \"B\"");
+      filled.push_back(encodings_[index]);
+      for (Slot& slot : filled.back()) slot.type_id = piece.type_id;
+    }
+    encodings_ = std::move(filled);
+  }
+
+ private:
+  // The first sequence between cls and sep, each further one (after a sep of its own, for Roberta) before a sep.
+  void surround(std::int32_t cls, std::int32_t sep, bool roberta) const {
+    if (!specials_) return;
+    for (std::size_t i = 0; i < encodings_.size(); ++i) {
+      Layout& encoding = encodings_[i];
+      if (i == 0) encoding.insert(encoding.begin(), special(cls, 0));
+      if (i > 0 && roberta) encoding.insert(encoding.begin(), special(sep, 0));
+      encoding.push_back(special(sep, i > 0 && !roberta ? 1 : 0));
     }
   }
-  encodings = std::move(filled);
+
+  const std::string& where_;
+  bool specials_;
+  std::vector<Layout>& encodings_;
+};
+
+const char* type_of(const PostProcessor::Step& step) {
+  constexpr const char* kTypes[] = {"BertProcessing", "RobertaProcessing", "ByteLevel", "TemplateProcessing"};
+  return kTypes[step.index()];
 }
 
 }  // namespace
@@ -91,67 +91,47 @@ PostProcessor::PostProcessor() {
   }
 }
 
-PostProcessor::PostProcessor(const JsonValue& value, const std::function<bool(std::int32_t)>& has_token)
-    : PostProcessor() {
-  type_ = value.at("type").as_string();
-  note(value);
+PostProcessor::PostProcessor(Step step, const std::string& where, const HasToken& has_token) : PostProcessor() {
+  const std::string type = type_of(step);
+  set(type, {{std::move(step), where}}, where, has_token);
+}
+
+void PostProcessor::set(std::string type, const std::vector<PlacedStep>& steps, const std::string& where,
+                        const HasToken& has_token) {
+  type_ = std::move(type);
+  for (const PlacedStep& placed : steps) {
+    if (const auto* bert = std::get_if<BertProcessingOptions>(&placed.step)) {
+      roles_["cls_token"] = bert->cls.content;
+      roles_["sep_token"] = bert->sep.content;
+    } else if (const auto* roberta = std::get_if<RobertaProcessingOptions>(&placed.step)) {
+      roles_["cls_token"] = roberta->cls.content;
+      roles_["sep_token"] = roberta->sep.content;
+      if (roberta->trim_offsets) trims_.push_back(roberta->add_prefix_space);
+    } else if (const auto* bytes = std::get_if<ByteLevelProcessingOptions>(&placed.step)) {
+      if (bytes->trim_offsets) trims_.push_back(bytes->add_prefix_space);
+    }
+  }
   for (const int pair : {0, 1}) {
     for (const int specials : {0, 1}) {
-      Encodings encodings;
+      std::vector<Layout> encodings;
       for (const Slot& slot : layouts_[pair][specials]) encodings.push_back({slot});
-      apply(value, specials == 1, encodings);
+      for (const PlacedStep& placed : steps) {
+        std::visit(Applier(placed.where, specials == 1, encodings), placed.step);
+        std::size_t slots = 0;
+        for (const Layout& encoding : encodings) slots += encoding.size();
+        if (slots > kMaxSlots) {
+          fail(placed.where, "expected at most " + std::to_string(kMaxSlots) + " special tokens, got more");
+        }
+      }
       Layout& layout = layouts_[pair][specials];
       layout.clear();
       for (const Layout& encoding : encodings) layout.insert(layout.end(), encoding.begin(), encoding.end());
       for (const Slot& slot : layout) {
         if (slot.sequence < 0 && !has_token(slot.id)) {
-          value.error("expected ids of the vocabulary, got " + std::to_string(slot.id));
+          fail(where, "expected ids of the vocabulary, got " + std::to_string(slot.id));
         }
       }
     }
-  }
-}
-
-void PostProcessor::apply(const JsonValue& value, bool specials, Encodings& encodings) const {
-  const std::string type = value.at("type").as_string();
-  if (type == "Sequence") {
-    const JsonValue steps = value.at("processors");
-    if (steps.size() > kMaxSteps)
-      steps.error("expected at most " + std::to_string(kMaxSteps) + " processors, got " + std::to_string(steps.size()));
-    for (const JsonValue step : steps.elements()) {
-      apply(step, specials, encodings);
-      std::size_t slots = 0;
-      for (const Layout& encoding : encodings) slots += encoding.size();
-      if (slots > kMaxSlots) step.error("expected at most " + std::to_string(kMaxSlots) + " special tokens, got more");
-    }
-  } else if (type == "BertProcessing") {
-    if (specials) surround(value, false, encodings);
-  } else if (type == "RobertaProcessing") {
-    for (Layout& encoding : encodings) {
-      for (Slot& slot : encoding) {
-        slot.type_id = 0;
-        if (specials) slot.overflow_type_id = 0;
-      }
-    }
-    if (specials) surround(value, true, encodings);
-  } else if (type == "TemplateProcessing") {
-    fill_template(value, specials, encodings);
-  } else if (type != "ByteLevel") {
-    value.at("type").error("unknown post_processor \"" + type + "\"");
-  }
-}
-
-void PostProcessor::note(const JsonValue& value) {
-  const std::string type = value.at("type").as_string();
-  if (type == "Sequence") {
-    for (const JsonValue step : value.at("processors").elements()) note(step);
-  } else if (type == "BertProcessing" || type == "RobertaProcessing") {
-    roles_["cls_token"] = named_token(value.at("cls")).content;
-    roles_["sep_token"] = named_token(value.at("sep")).content;
-  }
-  if (type == "ByteLevel" || type == "RobertaProcessing") {
-    const bool add_prefix_space = value.bool_or("add_prefix_space", true);
-    if (value.bool_or("trim_offsets", true)) trims_.push_back(add_prefix_space);
   }
 }
 

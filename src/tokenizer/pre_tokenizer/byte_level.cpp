@@ -19,11 +19,11 @@ void write_bytes(NormalizedText& text, std::uint32_t begin, std::uint32_t end) {
 /// Source: tokenizers 0.22.2, pre_tokenizers/byte_level.rs.
 class ByteLevel final : public PreTokenizer {
  public:
-  ByteLevel(bool add_prefix_space, bool use_regex) : add_prefix_space_(add_prefix_space), use_regex_(use_regex) {}
+  explicit ByteLevel(const ByteLevelOptions& options) : options_(options) {}
 
   void pre_tokenize(PreTokenizedText& text) const override {
-    if (add_prefix_space_) add_prefix_space(text);
-    if (use_regex_) {
+    if (options_.add_prefix_space) add_prefix_space(text);
+    if (options_.use_regex) {
       text.next_words.clear();
       for (const Span word : text.words) split_like_gpt2(text.text.text(), word, text.next_words);
       std::swap(text.words, text.next_words);
@@ -59,8 +59,7 @@ class ByteLevel final : public PreTokenizer {
     text.text.end_rewrite();
   }
 
-  bool add_prefix_space_;
-  bool use_regex_;
+  ByteLevelOptions options_;
   bool leave_bytes_ = false;
 };
 
@@ -77,12 +76,8 @@ class ByteLevelNormalizer final : public Normalizer {
 
 }  // namespace
 
-PreTokenizerPtr make_byte_level(const JsonValue& value) {
-  // trim_offsets is read by the post-processor of the same name only, but has to be there.
-  value.at("trim_offsets").as_bool();
-  return std::make_shared<ByteLevel>(value.at("add_prefix_space").as_bool(), value.bool_or("use_regex", true));
-}
+PreTokenizerPtr make_byte_level(const ByteLevelOptions& options) { return std::make_shared<ByteLevel>(options); }
 
-NormalizerPtr make_byte_level_normalizer(const JsonValue&) { return std::make_shared<ByteLevelNormalizer>(); }
+NormalizerPtr make_byte_level_normalizer() { return std::make_shared<ByteLevelNormalizer>(); }
 
 }  // namespace mha::tokenizer

@@ -194,10 +194,7 @@ class UnicodeScripts final : public PreTokenizer {
 
 class FixedLength final : public PreTokenizer {
  public:
-  explicit FixedLength(const JsonValue& value) {
-    const auto length = value.find("length");
-    if (length) length_ = length->as_integer(1, 1LL << 40);
-  }
+  explicit FixedLength(std::size_t length) : length_(length) {}
 
   void pre_tokenize(PreTokenizedText& text) const override {
     const std::string_view bytes = text.text.text();
@@ -205,7 +202,7 @@ class FixedLength final : public PreTokenizer {
     for (const Span& word : text.words) {
       for (std::size_t at = word.begin; at < word.end;) {
         const auto begin = static_cast<std::uint32_t>(at);
-        for (std::int64_t i = 0; i < length_ && at < word.end; ++i) utf8::next(bytes, at);
+        for (std::size_t i = 0; i < length_ && at < word.end; ++i) utf8::next(bytes, at);
         text.next_words.push_back({begin, static_cast<std::uint32_t>(at)});
       }
     }
@@ -214,16 +211,12 @@ class FixedLength final : public PreTokenizer {
   std::string_view type() const override { return "FixedLength"; }
 
  private:
-  std::int64_t length_ = 5;
+  std::size_t length_;
 };
 
 class PreTokenizerSequence final : public PreTokenizer {
  public:
-  explicit PreTokenizerSequence(const JsonValue& value) {
-    for (const JsonValue element : value.at("pretokenizers").elements()) {
-      steps_.push_back(PreTokenizer::from_json(element));
-    }
-  }
+  explicit PreTokenizerSequence(std::vector<PreTokenizerPtr> steps) : steps_(std::move(steps)) {}
   void pre_tokenize(PreTokenizedText& text) const override {
     for (const auto& step : steps_) step->pre_tokenize(text);
   }
@@ -236,48 +229,38 @@ class PreTokenizerSequence final : public PreTokenizer {
 
 }  // namespace
 
-PreTokenizerPtr make_bert_pre_tokenizer(const JsonValue&) {
+PreTokenizerPtr make_bert_pre_tokenizer() {
   return std::make_shared<ByClass>("BertPreTokenizer", Classes(unicode::kWhiteSpace, 0, unicode::kBertPunctuation),
                                    false);
 }
 
-// `\w+|[^\w\s]+`: what is neither word character nor space runs together.
-PreTokenizerPtr make_whitespace(const JsonValue&) { return make_whitespace(); }
 PreTokenizerPtr make_whitespace() {
   return std::make_shared<ByClass>("Whitespace", Classes(unicode::kWhiteSpace, unicode::kWord, 0), true);
 }
 
-PreTokenizerPtr make_whitespace_split(const JsonValue&) {
+PreTokenizerPtr make_whitespace_split() {
   return std::make_shared<ByClass>("WhitespaceSplit", Classes(unicode::kWhiteSpace, 0, 0), false);
 }
 
-PreTokenizerPtr make_punctuation(const JsonValue& value) {
-  const auto behavior = value.find("behavior");
+PreTokenizerPtr make_punctuation(SplitBehavior behavior) {
   return by_delimiter(
-      "Punctuation", [](char32_t c) { return unicode::is(c, unicode::kBertPunctuation); },
-      behavior ? split_behavior_from_json(*behavior) : SplitBehavior::isolated);
+      "Punctuation", [](char32_t c) { return unicode::is(c, unicode::kBertPunctuation); }, behavior);
 }
 
-PreTokenizerPtr make_digits(const JsonValue& value) {
+PreTokenizerPtr make_digits(SplitBehavior behavior) {
   return by_delimiter(
-      "Digits", [](char32_t c) { return unicode::is(c, unicode::kNumeric); },
-      value.at("individual_digits").as_bool() ? SplitBehavior::isolated : SplitBehavior::contiguous);
+      "Digits", [](char32_t c) { return unicode::is(c, unicode::kNumeric); }, behavior);
 }
 
-PreTokenizerPtr make_char_delimiter_split(const JsonValue& value) {
-  const JsonValue delimiter = value.at("delimiter");
-  const std::string text = delimiter.as_string();
-  std::size_t at = 0;
-  const char32_t wanted = text.empty() ? 0 : utf8::next(text, at);
-  if (text.empty() || at != text.size()) delimiter.error("expected one character, got \"" + text + "\"");
+PreTokenizerPtr make_char_delimiter_split(char32_t delimiter) {
   return by_delimiter(
-      "CharDelimiterSplit", [wanted](char32_t c) { return c == wanted; }, SplitBehavior::removed);
+      "CharDelimiterSplit", [delimiter](char32_t c) { return c == delimiter; }, SplitBehavior::removed);
 }
 
-PreTokenizerPtr make_unicode_scripts(const JsonValue&) { return std::make_shared<UnicodeScripts>(); }
-PreTokenizerPtr make_fixed_length(const JsonValue& value) { return std::make_shared<FixedLength>(value); }
-PreTokenizerPtr make_pre_tokenizer_sequence(const JsonValue& value) {
-  return std::make_shared<PreTokenizerSequence>(value);
+PreTokenizerPtr make_unicode_scripts() { return std::make_shared<UnicodeScripts>(); }
+PreTokenizerPtr make_fixed_length(std::size_t length) { return std::make_shared<FixedLength>(length); }
+PreTokenizerPtr make_pre_tokenizer_sequence(std::vector<PreTokenizerPtr> steps) {
+  return std::make_shared<PreTokenizerSequence>(std::move(steps));
 }
 
 }  // namespace mha::tokenizer

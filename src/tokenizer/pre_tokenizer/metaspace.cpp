@@ -1,4 +1,5 @@
 #include "core/utf8.hpp"
+#include "tokenizer/json.hpp"
 #include "tokenizer/metaspace_options.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
 
@@ -81,8 +82,6 @@ class Metaspace final : public PreTokenizer {
 
 }  // namespace
 
-PreTokenizerPtr make_metaspace(const JsonValue& value) {
-  return std::make_shared<Metaspace>(MetaspaceOptions::from_json(value));
-}
+PreTokenizerPtr make_metaspace(MetaspaceOptions options) { return std::make_shared<Metaspace>(std::move(options)); }
 
 }  // namespace mha::tokenizer

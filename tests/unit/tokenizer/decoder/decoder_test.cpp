@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "support/throws.hpp"
-#include "tokenizer/load/load.hpp"
+#include "support/tokenizer_component.hpp"
 
 namespace mha::tokenizer {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using Tokens = std::vector<std::string>;
 
 Tokens decoded(const std::string& json, Tokens tokens) {
-  component<Decoder>(json, "test")->decode(tokens);
+  mha::test::component<Decoder>(json, "test")->decode(tokens);
   return tokens;
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("decoders rewrite tokens as the reference does") {
 
 TEST_CASE("an unknown or incomplete decoder is a model error by name") {
   const auto message = [](const std::string& json) {
-    return test::error_of(ErrorKind::model, [&] { component<Decoder>(json, "test"); });
+    return test::error_of(ErrorKind::model, [&] { mha::test::component<Decoder>(json, "test"); });
   };
   CHECK_THAT(message(R"({"type":"Nope"})"), Catch::Contains("Nope"));
   CHECK_THAT(message(R"({"type":"BPEDecoder"})"), Catch::Contains("suffix"));

@@ -5,10 +5,11 @@
 #include <random>
 #include <set>
 
+#include "core/json_text.hpp"
 #include "support/cut_word.hpp"
 #include "support/throws.hpp"
+#include "support/tokenizer_component.hpp"
 #include "tokenizer/byte_level_alphabet.hpp"
-#include "tokenizer/load/load.hpp"
 #include "tokenizer/models/models.hpp"
 
 namespace mha::tokenizer {
@@ -23,8 +24,14 @@ std::vector<std::int32_t> ids(const TokenModel& model, std::string_view text) {
   return result;
 }
 
+std::string quoted(std::string_view text) {
+  std::string json;
+  append_json_string(json, text);
+  return json;
+}
+
 std::shared_ptr<TokenModel> bpe(const std::string& members) {
-  return component<TokenModel>(R"({"type":"BPE",)" + members + "}", "test");
+  return mha::test::component<TokenModel>(R"({"type":"BPE",)" + members + "}", "test");
 }
 
 using Ids = std::vector<std::int32_t>;
@@ -224,7 +231,7 @@ TEST_CASE("words as bytes give what ByteLevel's characters give") {
     std::string merges;
     std::int32_t id = 0;
     const auto add = [&](const std::string& token) {
-      vocab += (vocab.empty() ? "" : ",") + json_string(token) + ":" + std::to_string(id++);
+      vocab += (vocab.empty() ? "" : ",") + quoted(token) + ":" + std::to_string(id++);
     };
     for (unsigned byte = 0; byte < 256; ++byte) {
       if (!complete && byte % 5 == 1) continue;
@@ -237,8 +244,7 @@ TEST_CASE("words as bytes give what ByteLevel's characters give") {
     };
     for (const auto& [left, right] : {std::pair("a", "b"), {"\xC3", "\xA9"}, {"ab", "\xC3\xA9"}, {" ", "ab"}}) {
       add(written(std::string(left) + right));
-      merges +=
-          (merges.empty() ? "" : ",") + ("[" + json_string(written(left)) + "," + json_string(written(right)) + "]");
+      merges += (merges.empty() ? "" : ",") + ("[" + quoted(written(left)) + "," + quoted(written(right)) + "]");
     }
     for (const std::string options :
          {R"("unk_token":"a")", R"("unk_token":"a","fuse_unk":true)", R"("unk_token":null)"}) {

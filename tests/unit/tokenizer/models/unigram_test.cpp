@@ -7,7 +7,7 @@
 
 #include "support/cut_word.hpp"
 #include "support/throws.hpp"
-#include "tokenizer/load/load.hpp"
+#include "support/tokenizer_component.hpp"
 #include "tokenizer/models/models.hpp"
 
 namespace mha::tokenizer {
@@ -17,7 +17,7 @@ using test::cut;
 using test::Pieces;
 
 std::shared_ptr<TokenModel> unigram(const std::string& members) {
-  return component<TokenModel>(R"({"type":"Unigram",)" + members + "}", "test");
+  return mha::test::component<TokenModel>(R"({"type":"Unigram",)" + members + "}", "test");
 }
 
 TEST_CASE("Unigram takes the sequence of the greatest sum") {

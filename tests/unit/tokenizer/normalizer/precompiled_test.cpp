@@ -3,7 +3,7 @@
 #include "support/gzip_file.hpp"
 #include "support/shared.hpp"
 #include "support/throws.hpp"
-#include "tokenizer/load/load.hpp"
+#include "tokenizer/json.hpp"
 #include "tokenizer/normalizer/charsmap.hpp"
 #include "tokenizer/normalizer/normalizers.hpp"
 #include "unicode/grapheme.hpp"
@@ -77,9 +77,8 @@ TEST_CASE("base64 is read strictly") {
     INFO(bad);
     test::error_of(ErrorKind::model, [&] { decode_base64(bad, "x"); });
   }
-  for (const std::string bytes : {"", "a", "ab", "abc", "abcd", "\xFF\x00\x80"}) {
-    CHECK(decode_base64(encode_base64(bytes), "x") == bytes);
-  }
+  CHECK(decode_base64("YWJjZA==", "x") == "abcd");
+  CHECK(decode_base64("/wCA", "x") == std::string("\xFF\x00\x80", 3));
 }
 
 std::string normalized(const Normalizer& normalizer, const std::string& text, std::vector<Span>* spans = nullptr) {

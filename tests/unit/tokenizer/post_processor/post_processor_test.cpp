@@ -15,7 +15,7 @@ namespace {
 
 PostProcessor processor(const std::string& json) {
   const auto document = JsonDocument::parse(json, "test");
-  return PostProcessor(document.root(), [](std::int32_t id) { return id < 10; });
+  return PostProcessor::from_json(document.root(), [](std::int32_t id) { return id < 10; });
 }
 
 // `1:0 A:0 2:0`: a special token's id, or the sequence, with its type id.

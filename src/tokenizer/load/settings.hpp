@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/file_set.hpp"
+#include "tokenizer/added_tokens.hpp"
+
+namespace mha::tokenizer {
+
+class JsonValue;
+
+/// The roles of special tokens, in the order in which the reference adds them.
+inline constexpr std::array kRoles = {"bos_token", "eos_token", "unk_token", "sep_token",
+                               "pad_token", "cls_token", "mask_token"};
+
+/// What the small files beside a vocabulary say: tokenizer_config.json, special_tokens_map.json, added_tokens.json, and
+/// the model type of config.json. All forms of transformers 4 and 5.
+struct TokenizerSettings {
+  std::string tokenizer_class;  ///< without "Fast"; empty if no file says
+  std::string model_type;
+  std::optional<bool> do_lower_case;
+  std::optional<bool> strip_accents;
+  std::optional<bool> tokenize_chinese_chars;
+  std::optional<bool> add_prefix_space;
+  std::optional<bool> keep_accents;
+  std::optional<bool> split_by_punct;
+  std::optional<std::size_t> extra_ids;
+  std::map<std::string, AddedToken> roles;      ///< `mask_token` → the token, special
+  std::vector<AddedToken> additional_specials;  ///< additional_special_tokens, extra_special_tokens
+  std::vector<AddedToken> added;                ///< added_tokens_decoder, else added_tokens.json, by ascending id
+
+  /// Content of a role, or `fallback`.
+  std::string role_or(const std::string& role, const std::string& fallback) const;
+  /// Gives a role the token of the reference's class, unless a file names another one.
+  void assume(const std::string& role, const std::string& content);
+  /// `added`, then roles and additional specials that are not among them: in the order the reference adds them.
+  std::vector<AddedToken> all_added() const;
+};
+
+/// Reads those of the small files that exist. Throws Error{model} with file and JSON path.
+TokenizerSettings read_settings(const FileSet& files);
+
+AddedToken special_token(std::string content);
+/// An entry of `added_tokens`.
+AddedToken added_token_from_json(const JsonValue& value);
+
+}  // namespace mha::tokenizer
