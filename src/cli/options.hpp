@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/options/files.hpp"
 #include "cli/options/global.hpp"
 #include "cli/options/heads.hpp"
 #include "cli/options/input.hpp"
@@ -33,6 +34,7 @@ struct Options {
   QuantizeOptions quantize;
   AttentionQuestions questions;
   OutputOptions output;
+  FileOptions files;
   std::string query;  ///< the first TEXT of a command that looks for something
 
   /// The command's own options, of the type that its file declares.

@@ -194,6 +194,12 @@ class Parser {
       options_.command = command_named(name);
       if (options_.command == nullptr && !is_family(name)) refuse_command(family, rest[0]);
       rest.erase(rest.begin());
+      // `index` is a command, and `index stats` another one.
+      if (options_.command == nullptr || rest.empty()) continue;
+      if (const Command* longer = command_named(name + ' ' + rest[0])) {
+        options_.command = longer;
+        rest.erase(rest.begin());
+      }
     }
     return parse_command(rest, words.after);
   }

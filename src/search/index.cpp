@@ -157,7 +157,7 @@ Index::Index(std::filesystem::path path, std::unique_ptr<sqlite::Connection> con
 Index::Index(Index&&) noexcept = default;
 
 Index::~Index() {
-  if (writer_ == nullptr || connection_ == nullptr) return;
+  if (writer_ == nullptr || connection_ == nullptr) return;  // moved from, or a reader
   writer_->insert_passage.reset();
   writer_->insert_words.reset();
   try {
@@ -176,14 +176,18 @@ Index::Index(IndexHeader header)
 }
 
 Index Index::create(const std::filesystem::path& path, IndexHeader header) {
-  // `x`: two processes that make one file at once do not both succeed.
-  const int made = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const int made = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (made < 0) {
     throw_output(utf8::printable(path.string()) + ": " + std::generic_category().message(errno));
   }
   ::close(made);
-  Index index(path, std::make_unique<sqlite::Connection>(path, sqlite::Connection::Mode::write));
+  Index index(path, nullptr);
   index.lock_for_writing();
+  // Looked at under the lock: of two processes that make one file at once, one does.
+  if (std::filesystem::file_size(path) > 0) {
+    throw_output(utf8::printable(path.string()) + ": " + std::generic_category().message(EEXIST));
+  }
+  index.connection_ = std::make_unique<sqlite::Connection>(path, sqlite::Connection::Mode::write);
   index.make(std::move(header));
   return index;
 }

@@ -81,7 +81,7 @@ class Index {
  public:
   /// In memory, for one run.
   explicit Index(IndexHeader header);
-  /// Makes a new file. Errors: output if there is one already.
+  /// Makes a new file, or fills an empty one. Errors: output if there is another file.
   static Index create(const std::filesystem::path& path, IndexHeader header);
   static Index open(const std::filesystem::path& path, bool to_write);
   /// Whether the file begins as an SQLite database does.

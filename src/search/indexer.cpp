@@ -66,11 +66,12 @@ class PassageSource : public RecordSource {
       ++result_.unchanged;
       return true;
     }
+    is_binary_ = false;
     try {
       open(file, known ? stored : std::nullopt);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::input) throw;
-      settings_.warn(error.what());
+      if (file.named || !is_binary_) settings_.warn(error.what());
       ++result_.skipped;
     }
     return true;
@@ -94,7 +95,8 @@ class PassageSource : public RecordSource {
     if (!in && !in.eof()) {
       throw_input(utf8::printable(file.name) + ": " + std::generic_category().message(errno == 0 ? EIO : errno));
     }
-    if (std::string_view(text).substr(0, kBinaryHead).find('\0') != std::string_view::npos) {
+    is_binary_ = std::string_view(text).substr(0, kBinaryHead).find('\0') != std::string_view::npos;
+    if (is_binary_) {
       throw_input(utf8::printable(file.name) + ": binary, left out");
     }
     const std::string sha256 = sha256_of(text);
@@ -127,7 +129,7 @@ class PassageSource : public RecordSource {
       settings_.warn(record.error + "; left out");
       return true;
     }
-    for (Passage& passage : cut_into_passages(record.text, settings_.rules, tokenizer_, scratch_)) {
+    for (Passage& passage : cut_record(record.text, settings_.record_tokens, tokenizer_, scratch_)) {
       passage.line = passage.last_line = record.line;
       passage.id = record.id_json;
       passage.extra = record.extra_json;
@@ -143,12 +145,8 @@ class PassageSource : public RecordSource {
     source.modified = file.modified;
     source.sha256 = sha256;
     source_ = index_.begin_source(source);
-    pushed_ = 0;
   }
-  void push(Passage&& passage) {
-    ready_.push_back({source_, std::move(passage), false});
-    ++pushed_;
-  }
+  void push(Passage&& passage) { ready_.push_back({source_, std::move(passage), false}); }
   // The last passage ends its source; a source without passages is complete at once.
   void end() {
     ++result_.files;
@@ -170,8 +168,8 @@ class PassageSource : public RecordSource {
   std::unique_ptr<TextReader> reader_;
   InputRecord input_;
   std::size_t at_ = 0;
+  bool is_binary_ = false;  // the file that was opened last
   std::size_t count_ = 0;
-  std::size_t pushed_ = 0;
   std::int64_t source_ = 0;
   std::deque<Waiting> ready_;
   std::deque<Waiting> waiting_;

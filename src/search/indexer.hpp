@@ -17,6 +17,7 @@ namespace mha {
 struct FileToIndex {
   std::filesystem::path path;
   std::string name;      ///< how the index calls it
+  bool named = false;    ///< by the user, not found by a walk: then it is told if it is left out
   bool records = false;  ///< JSON Lines: each record is a text with an id and members of its own
   std::uint64_t size = 0;
   std::int64_t modified = 0;
@@ -25,6 +26,7 @@ struct FileToIndex {
 struct IndexerSettings {
   PassageRules rules;
   TextReaderOptions reader;          ///< of files of records
+  std::size_t record_tokens = 128;   ///< the most that a passage of a record has; its lines stay together
   std::size_t commit_every = 20000;  ///< passages between two commits within one file
   std::size_t largest_file = std::size_t{1} << 30;
   /// What is worth telling: binary files, files that cannot be read, bad records.

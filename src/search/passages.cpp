@@ -99,4 +99,18 @@ std::vector<Passage> cut_into_passages(std::string_view text, const PassageRules
   return cutter.take();
 }
 
+std::vector<Passage> cut_record(std::string_view text, std::size_t tokens, const Tokenizer& tokenizer,
+                                TokenizerScratch& scratch) {
+  if (is_blank(text)) return {};
+  EncodeOptions bare;
+  bare.add_special_tokens = false;
+  Encoding encoding;
+  tokenizer.encode(std::string(text), std::nullopt, bare, scratch, encoding);
+  if (encoding.size() > tokens)
+    return cut_into_passages(text, {.tokens = tokens, .by_line = false}, tokenizer, scratch);
+  Passage whole;
+  whole.text = text;
+  return {whole};
+}
+
 }  // namespace mha

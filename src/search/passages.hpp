@@ -21,4 +21,8 @@ struct PassageRules {
 std::vector<Passage> cut_into_passages(std::string_view text, const PassageRules& rules, const Tokenizer& tokenizer,
                                        TokenizerScratch& scratch);
 
+/// The text as it is if it has at most `tokens` tokens, else cut as above; nothing if it is blank.
+std::vector<Passage> cut_record(std::string_view text, std::size_t tokens, const Tokenizer& tokenizer,
+                                TokenizerScratch& scratch);
+
 }  // namespace mha

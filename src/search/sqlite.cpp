@@ -86,22 +86,19 @@ Connection::Connection(const std::filesystem::path& path, Mode mode) : name_(utf
   int code = SQLITE_OK;
   if (mode == Mode::memory) {
     code = sql.open_v2(":memory:", &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
-  } else if (mode == Mode::write) {
-    code = sql.open_v2(path.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   } else {
-    code = sql.open_v2(path.c_str(), &database_, SQLITE_OPEN_READONLY, nullptr);
+    // A reader may write, too, if the system lets it: the last one to close the file tidies up the write-ahead log.
+    const int flags = SQLITE_OPEN_READWRITE | (mode == Mode::write ? SQLITE_OPEN_CREATE : 0);
+    code = sql.open_v2(path.c_str(), &database_, flags, nullptr);
   }
-  if (code == SQLITE_OK) {
-    sql.busy_timeout(database_, kBusyMilliseconds);
-    if (mode == Mode::read) {
-      // A folder that may not be written has no room for the shared-memory file of the write-ahead log: nobody else
-      // can write there either.
-      code = sql.exec(database_, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
-      if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
-        sql.close_v2(std::exchange(database_, nullptr));
-        code = sql.open_v2(uri_of(path, "?immutable=1").c_str(), &database_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-                           nullptr);
-      }
+  if (code == SQLITE_OK) sql.busy_timeout(database_, kBusyMilliseconds);
+  if (code == SQLITE_OK && mode == Mode::read) {
+    code = sql.exec(database_, "PRAGMA query_only = 1; SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
+    if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
+      // A folder that may not be written has no room for the index of the write-ahead log: nobody else writes there.
+      sql.close_v2(std::exchange(database_, nullptr));
+      code = sql.open_v2(uri_of(path, "?immutable=1").c_str(), &database_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+                         nullptr);
     }
   }
   if (code == SQLITE_OK) return;

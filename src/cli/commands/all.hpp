@@ -24,5 +24,10 @@ extern const Command kClassify;
 extern const Command kTag;
 extern const Command kRerank;
 extern const Command kAnswer;
+extern const Command kSearch;
+extern const Command kIndex;
+extern const Command kIndexStats;
+extern const Command kIndexVerify;
+extern const Command kIndexExport;
 
 }  // namespace mha::cli

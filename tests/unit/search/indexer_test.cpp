@@ -41,7 +41,9 @@ struct Run {
     settings.reader.pass_through = true;
     settings.warn = [&](const std::string& text) { warnings.push_back(text); };
     settings.commit_every = 2;
-    result = update_index(index, look_at(paths, settings.warn), remove_missing, settings, *opened.tokenizer, {},
+    std::vector<FileToIndex> files = look_at(paths, settings.warn);
+    for (FileToIndex& file : files) file.named = true;
+    result = update_index(index, files, remove_missing, settings, *opened.tokenizer, {},
                           [&](Executor*) { return std::make_unique<LengthWorker>(embedded); });
   }
 };
