@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/large_pages.hpp"
+#include "core/round_up.hpp"
 
 namespace mha {
 
@@ -26,7 +27,7 @@ class LargeAllocator {
     if (count > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) throw std::bad_array_new_length();
     const std::size_t bytes = count * sizeof(T);
     if (bytes < kLarge) return std::allocator<T>().allocate(count);
-    const std::size_t rounded = (bytes + kLargePage - 1) / kLargePage * kLargePage;
+    const std::size_t rounded = round_up(bytes, kLargePage);
     void* const memory = std::aligned_alloc(kLargePage, rounded);
     if (memory == nullptr) throw std::bad_alloc();
     prefer_large_pages(memory, rounded);

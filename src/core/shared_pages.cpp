@@ -10,6 +10,7 @@
 #include <new>
 
 #include "core/large_pages.hpp"
+#include "core/round_up.hpp"
 
 namespace mha {
 namespace {
@@ -18,8 +19,6 @@ constexpr std::size_t kLine = 64;
 constexpr std::size_t kChunk = std::size_t{32} << 20;
 // Larger arrays get a chunk of their own, which is released with them.
 constexpr std::size_t kLargest = kChunk / 4;
-
-std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// A reserved address range of whole large pages; the system commits memory when it is touched.
 std::shared_ptr<std::byte> map_chunk(std::size_t bytes) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/round_up.hpp"
 #include "io/file_descriptor.hpp"
 #include "io/npy_header.hpp"
 #include "io/output_stream.hpp"
@@ -62,7 +63,7 @@ std::string npy_header(NpyType type, std::span<const std::size_t> shape) {
   text += shape.size() == 1 ? ",), }" : "), }";
   const std::size_t digits = shape.empty() ? 0 : std::to_string(shape[0]).size();
   const std::size_t widest = 10 + text.size() + (kMaxDigits - digits) + 1;
-  const std::size_t size = (widest + kHeaderUnit - 1) / kHeaderUnit * kHeaderUnit;
+  const std::size_t size = round_up(widest, kHeaderUnit);
   text.resize(size - 10 - 1, ' ');
   text += '\n';
   std::string header = "\x93NUMPY";

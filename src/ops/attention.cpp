@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/round_up.hpp"
 #include "mha/core/error.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -114,8 +115,8 @@ class FloatProducts {
     const std::size_t lanes = hn::Lanes(F32());
     const std::size_t tokens = rows.key.rows;
     const std::size_t width = rows.key.cols;
-    key_stride_ = (tokens + lanes - 1) / lanes * lanes;
-    value_width_ = (width + lanes - 1) / lanes * lanes;
+    key_stride_ = round_up(tokens, lanes);
+    value_width_ = round_up(width, lanes);
     scratch.key_columns.reserve(width * key_stride_);
     scratch.value_rows.reserve(tokens * value_width_);
     scratch.scores.reserve(kQueries * key_stride_);
@@ -147,7 +148,7 @@ class FloatProducts {
   void scores(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end) const {
     const std::size_t lanes = hn::Lanes(F32());
     Product(rows_.query.row(first), rows_.query.stride, columns_ + begin, key_stride_, scores_ + begin, key_stride_,
-            queries, (end - begin + lanes - 1) / lanes, rows_.query.cols);
+            queries, divide_up(end - begin, lanes), rows_.query.cols);
   }
 
   void context(std::size_t first, std::size_t queries, std::size_t begin, std::size_t end,

@@ -175,8 +175,8 @@ struct RestLoad {
 HWY_INLINE Wide LoadWide(const float* from) {
   const F32 d;
   const std::size_t lanes = hn::Lanes(d);
-  return {
-      {hn::LoadU(d, from), hn::LoadU(d, from + lanes), hn::LoadU(d, from + 2 * lanes), hn::LoadU(d, from + 3 * lanes)}};
+  return {hn::LoadU(d, from), hn::LoadU(d, from + lanes), hn::LoadU(d, from + 2 * lanes),
+          hn::LoadU(d, from + 3 * lanes)};
 }
 HWY_INLINE void StoreWide(const Wide& x, float* to) {
   const F32 d;

@@ -18,7 +18,7 @@ std::int64_t SupportedTargets() {
   if (mha::cpu_features().avx2) targets |= HWY_AVX2;
   if (mha::cpu_features().avx512) targets |= HWY_AVX3;
 #endif
-  return targets;
+  return targets & HWY_TARGETS;  // a build for one CPU has no lower level
 }
 
 void SetSupportedTargetsForTest(std::int64_t targets) { for_test = targets; }

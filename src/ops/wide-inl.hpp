@@ -22,12 +22,16 @@ using M32 = hn::Mask<F32>;
 
 constexpr std::size_t kWide = 4;
 
-/// The tag, the vectors and the masks of four.
+/// The tag, the vectors and the masks of four. Constructors are written out because a compiler's own would not have the
+/// target attributes that those of the vectors need on arm64.
 struct WideF32 {};
 struct Wide {
+  HWY_INLINE Wide() {}
+  HWY_INLINE Wide(V32 first, V32 second, V32 third, V32 fourth) : v{first, second, third, fourth} {}
   V32 v[kWide];
 };
 struct WideMask {
+  HWY_INLINE WideMask() {}
   M32 v[kWide];
 };
 
@@ -36,7 +40,7 @@ struct WideMask {
 
 HWY_INLINE Wide Set(WideF32, float value) {
   const V32 lane = hn::Set(F32(), value);
-  return {{lane, lane, lane, lane}};
+  return {lane, lane, lane, lane};
 }
 HWY_INLINE Wide Zero(WideF32 d) { return Set(d, 0.0F); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/round_up.hpp"
 #include "mha/core/error.hpp"
 #include "ops/backends/onednn.hpp"
 #include "ops/backends/openblas.hpp"
@@ -31,7 +32,7 @@ void Backend::feed_forward(const PackedLinear& in, const PackedLinear& out, Cons
   };
   // Few rows: the threads share each product. Many: each thread takes blocks of rows through both.
   if (x.rows <= kRowBlock) return run(0, x.rows, executor);
-  parallel_for(executor, (x.rows + kRowBlock - 1) / kRowBlock, [&](std::size_t block) {
+  parallel_for(executor, divide_up(x.rows, kRowBlock), [&](std::size_t block) {
     const std::size_t first = block * kRowBlock;
     run(first, std::min(kRowBlock, x.rows - first), nullptr);
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/round_up.hpp"
 #include "ops/vector.hpp"
 
 namespace mha {
@@ -10,7 +11,7 @@ namespace mha {
 void linear_in_row_blocks(std::size_t block, const std::vector<float>& bias, ConstMatrix x, Matrix y,
                           const LinearTail& tail, Executor* executor,
                           const std::function<void(ConstMatrix, Matrix)>& product) {
-  parallel_for(executor, (x.rows + block - 1) / block, [&](std::size_t piece) {
+  parallel_for(executor, divide_up(x.rows, block), [&](std::size_t piece) {
     const std::size_t first = piece * block;
     const std::size_t rows = std::min(block, x.rows - first);
     const Matrix out = y.rows_of(first, rows);

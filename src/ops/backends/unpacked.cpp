@@ -12,7 +12,7 @@ namespace mha {
 namespace {
 
 bool is_weight_type(DType type) {
-  return type == DType::f32 || type == DType::f16 || type == DType::bf16 || type == DType::f64 || type == DType::i8;
+  return is_float_type(type) || type == DType::i8;
 }
 
 void check_part(const LinearWeights& part, std::size_t in) {

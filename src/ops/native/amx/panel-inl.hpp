@@ -53,9 +53,9 @@ class FullBlock {
     const F32 d;
     const std::size_t row = 2 * pair;
     const float* from = sums_ + row * kPanel;
-    Wide x{{scaled_and_biased(from, row, left_), scaled_and_biased(from + kTileRows, row, right_),
-            scaled_and_biased(from + kPanel, row + 1, left_),
-            scaled_and_biased(from + kPanel + kTileRows, row + 1, right_)}};
+    Wide x{scaled_and_biased(from, row, left_), scaled_and_biased(from + kTileRows, row, right_),
+           scaled_and_biased(from + kPanel, row + 1, left_),
+           scaled_and_biased(from + kPanel + kTileRows, row + 1, right_)};
     x = function_(WideF32(), x);
     if constexpr (kEnd == End::operand) {
       std::byte* to = to_operand_ + row * kTileRow;
@@ -67,8 +67,8 @@ class FullBlock {
       if constexpr (kEnd == End::rows_with_residual) {
         const float* residual = residual_ + row * residual_stride_;
         const float* below = residual + residual_stride_;
-        x = Add(x, {{hn::LoadU(d, residual), hn::LoadU(d, residual + kTileRows), hn::LoadU(d, below),
-                     hn::LoadU(d, below + kTileRows)}});
+        x = Add(x, {hn::LoadU(d, residual), hn::LoadU(d, residual + kTileRows), hn::LoadU(d, below),
+                    hn::LoadU(d, below + kTileRows)});
       }
       float* to = to_ + row * stride_;
       hn::StoreU(x.v[0], d, to);

@@ -18,6 +18,10 @@ namespace HWY_NAMESPACE {
 /// Pairs of bfloat16, summed in float32.
 struct PairDot {
   static HWY_INLINE __m512i add(__m512i sums, __m512i x, __m512i weights) {
+#ifdef __clang__
+    // Clang 16 crashes on a broadcast of bfloat16 pairs: it must not see that x is one.
+    asm("" : "+v"(x));
+#endif
     return _mm512_castps_si512(_mm512_dpbf16_ps(_mm512_castsi512_ps(sums), reinterpret_cast<__m512bh>(x),
                                                 reinterpret_cast<__m512bh>(weights)));
   }
