@@ -129,7 +129,7 @@ def main():
         if f"\n| `{name}` |" not in head:
             failures.append(f"docs/cli.md: the table of commands does not name {name}")
     formats = {word for command in commands for name, meaning in command.groups.get("Output", []) if name.startswith("--format")
-               for word in re.sub(r"\(.*", "", meaning).replace(",", " ").split()}
+               for word in re.findall(r"[a-z]+", re.sub(r"\(.*", "", meaning).rsplit(":", 1)[-1]) if word != "or"}
     failures += [f"docs/cli.md: the table of formats does not name {name}" for name in sorted(formats) if f"`{name}`" not in head]
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "config.json"), "w", encoding="utf8") as file:
