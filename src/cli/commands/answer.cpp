@@ -67,13 +67,12 @@ std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
 
 const Command kAnswer{
     .name = "answer",
-    .summary = "the stretch of each text that answers a question",
+    .summary = "the best answer to a question within each text",
     .arguments = "QUESTION [TEXT…]",
     .about =
-        "Prints for each text the stretch of it that a model of extractive question answering finds likeliest to "
-        "answer "
-        "the question. Long texts are read in windows that share --stride tokens. Positions count in the text. With "
-        "--no-answer a text may answer nothing: an empty answer.",
+        "Prints for each text the part that answers the question best, by a model of extractive question answering. "
+        "Long texts are read in windows that share --stride tokens. Positions count in the text. With --no-answer the "
+        "result may be an empty answer: the text does not answer the question.",
     .examples = {"mha-cli -m qa-model answer \"How big is it?\" \"It is as big as a house.\"",
                  "mha-cli -m qa-model answer \"Who wrote it?\" -i articles.jsonl --format jsonl",
                  "mha-cli -m squad2-model answer --no-answer \"Who wrote it?\" \"It is as big as a house.\""},

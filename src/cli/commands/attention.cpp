@@ -8,8 +8,8 @@ const Command kAttention{
     .summary = "attention weights of every head",
     .arguments = "TEXT…",
     .about =
-        "Prints how much each token listens to each other token, in every layer and head: drawn in the terminal, as "
-        "numbers, as a page or as a picture.",
+        "Prints the attention weights from each token to each other token, for every layer and head: drawn in the "
+        "terminal, as numbers, as a page or as a picture.",
     .examples = {"mha-cli attention \"She is a great leader\"",
                  "mha-cli attention --find 'She>leader' \"She is a great leader\"",
                  "mha-cli attention --layer -1 --head 0-3 --format json \"one layer, four heads\"",

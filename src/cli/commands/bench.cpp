@@ -439,11 +439,10 @@ int run(const Options& options, Log& log) {
 
 const Command kBench{
     .name = "bench",
-    .summary = "tokens a second, latency, share of this machine's peak",
+    .summary = "speed, memory and share of this machine's peak",
     .about =
-        "Measures warm forward passes over random ids of full length, for a grid of shapes or for one, and with "
-        "--input "
-        "a file end to end (tokenise, encode, pool). The peak is measured in the same run.",
+        "Measures warm forward passes over random ids of full length, for one shape or a grid of shapes. With --input "
+        "it also measures a file end to end (tokenise, encode, pool). The machine's peak is measured in the same run.",
     .examples = {"mha-cli bench", "mha-cli bench --batch 32 --tokens 128 --runs 20 --format json",
                  "mha-cli bench -i lines.txt"},
     .declare = declare,

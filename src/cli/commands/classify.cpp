@@ -107,9 +107,10 @@ const Command kClassify{
     .summary = "labels of a text, or of a pair of texts",
     .arguments = "TEXT…",
     .about =
-        "Prints the best label of each input and its score: softmax over the labels, sigmoid of each where several may "
-        "hold or there is one, the number itself of a regression; the model's config.json says which. With --labels "
-        "the labels are yours, and a model of natural language inference says which of them follows from the text.",
+        "Prints the best label of each input and its score. The model's config.json decides what a score is: softmax "
+        "over the labels; sigmoid if several labels may apply, or if there is only one; the plain number of a "
+        "regression. With --labels you give the labels, and a model of natural language inference says which of them "
+        "follow from the text.",
     .examples = {"mha-cli -m sentiment-model classify \"I like this.\"",
                  "mha-cli -m nli-model classify --labels sport,politics,science \"The team won the cup.\"",
                  "mha-cli -m sentiment-model classify --all-scores --format jsonl -i lines.txt"},

@@ -252,12 +252,12 @@ int run(const Options& options, Log& log) {
 
 const Command kCompare{
     .name = "compare",
-    .summary = "where two models, or two texts in one model, differ",
+    .summary = "differences of two models, or of two texts in one model",
     .arguments = "TEXT TEXT",
     .about =
-        "Prints cosine and greatest difference of the sentence vectors and of each layer's hidden states, and the "
-        "distance of each head's attention, where shapes agree. With --against the model is compared with another on "
-        "every input.",
+        "Prints the cosine and the greatest difference of the sentence vectors and of each layer's hidden states, and "
+        "the distance of each head's attention. Parts whose shapes differ are left out. With --against, the model is "
+        "compared with another model on every input.",
     .examples = {"mha-cli compare \"She is a great leader\" \"He is a great leader\"",
                  "mha-cli compare -m small --against large --tolerance 1e-3 -i lines.txt"},
     .declare = declare,

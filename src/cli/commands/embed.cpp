@@ -65,12 +65,12 @@ int embed(const Options& options, Log& log) {
 
 const Command kEmbed{
     .name = "embed",
-    .summary = "one sentence vector an input",
+    .summary = "one sentence vector per input",
     .arguments = "TEXT…",
     .about =
-        "Prints one pooled vector for each input. Without TEXT, inputs are read from standard input, one a line; "
-        "results leave in input order, as soon as they are done. With --chunk or --late-chunk a long text is cut into "
-        "windows, each with its number and its begin and end in the text.",
+        "Prints one pooled vector per input. Without TEXT, inputs are the lines of standard input. Results are written "
+        "in input order, as soon as they are done. With --chunk or --late-chunk, a long text is cut into windows, each "
+        "with its number, begin and end.",
     .examples = {"mha-cli embed \"She is a great leader\"", "mha-cli embed -i lines.txt --format npy -o vectors.npy",
                  "tail -f log | mha-cli embed --with text,embedding",
                  "mha-cli embed --chunk 128 --stride 32 --with text,embedding -i articles.jsonl",

@@ -5,10 +5,10 @@ namespace mha::cli {
 
 const Command kEncode{
     .name = "encode",
-    .summary = "contextual vectors, one a token, and the attention maps",
+    .summary = "token vectors, the sentence vector and the attention maps",
     .arguments = "TEXT…",
     .about =
-        "Prints the whole story of each input: tokens, one contextual vector a token, the sentence vector and, as a "
+        "Prints everything about each input: tokens, one contextual vector per token, the sentence vector and, in a "
         "table, the attention maps.",
     .examples = {"mha-cli encode \"She is a great leader\"", "mha-cli encode --format npy \"one input\" > states.npy",
                  "mha-cli encode --with hidden_states --format json \"every layer\""},

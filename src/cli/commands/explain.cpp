@@ -121,9 +121,8 @@ const Command kExplain{
     .summary = "multi-head attention step by step, with the real numbers",
     .arguments = "TEXT",
     .about =
-        "Tells one layer's computation in five steps: embedding plus position, Q, K and V of each head, scores and "
-        "softmax, "
-        "Z, concat and Wo; then the rest of the block. JSON has every matrix of every step.",
+        "Shows the computation of one layer in five steps: embedding plus position; Q, K and V of each head; scores "
+        "and softmax; Z; concat and Wo. Then comes the rest of the layer. JSON has every matrix of every step.",
     .examples = {"mha-cli explain \"She is a great leader\"",
                  "mha-cli explain --layer 2 --head 0 --token leader \"She is a great leader\"",
                  "mha-cli explain --format html -o lesson.html \"She is a great leader\""},

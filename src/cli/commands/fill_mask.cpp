@@ -61,12 +61,11 @@ std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
 
 const Command kFillMask{
     .name = "fill-mask",
-    .summary = "the likeliest words for each mask in a text",
+    .summary = "the most probable words for each mask in a text",
     .arguments = "TEXT…",
     .about =
-        "Prints for each mask token ([MASK], <mask>: what the model's tokenizer calls it) the entries of the "
-        "vocabulary "
-        "that a masked language model finds likeliest, and the text with each put in its place.",
+        "Prints the most probable vocabulary entries for each mask token, by a masked language model, and the text "
+        "with each entry in its place. The tokenizer decides what the mask token is, such as [MASK] or <mask>.",
     .examples = {"mha-cli -m bert-base-uncased fill-mask \"She is a [MASK] leader.\"",
                  "mha-cli -m roberta-base fill-mask --targets good,bad --format jsonl -i lines.txt"},
     .declare = declare,

@@ -378,12 +378,13 @@ int run(const Options& options, Log& log) {
 
 const Command kHeads{
     .name = "heads",
-    .summary = "what the heads do over a whole corpus",
+    .summary = "what each head does over a whole corpus",
     .arguments = "TEXT…",
     .about =
-        "Prints a row a head, averaged over every token of the inputs: entropy in bits, the share of attention on "
-        "itself, on the previous, the next, the first and the special tokens, and the mean distance. With --conllu "
-        "heads are scored against a dependency treebank, with --importance by what their loss changes.",
+        "Prints one row per head, averaged over all tokens of the inputs: entropy in bits; the share of attention on "
+        "the token itself, the previous, the next, the first and the special tokens; and the mean distance. With "
+        "--conllu, it scores the heads against a dependency treebank. With --importance, it prints how far the "
+        "sentence vectors move without each head.",
     .examples = {"mha-cli heads -i lines.txt", "mha-cli heads --conllu en_ewt-ud-dev.conllu --format json",
                  "mha-cli heads --importance -i lines.txt"},
     .declare = declare,

@@ -444,7 +444,8 @@ const Command kModelList{
     .name = "model list",
     .summary = "models that can be named",
     .about =
-        "Prints the models that -m finds by name: built in, installed, in $MHA_MODEL_PATH, in the Hugging Face cache.",
+        "Prints the models that -m finds by name: built in, installed, in $MHA_MODEL_PATH, and in the Hugging Face "
+        "cache.",
     .options = {&kOutput},
     .formats = {Format::table, Format::json},
     .run = list,
@@ -452,11 +453,11 @@ const Command kModelList{
 
 const Command kModelInfo{
     .name = "model info",
-    .summary = "what a model is, and every decision with the file it came from",
+    .summary = "sizes and files of a model, and the source of every decision",
     .arguments = "[MODEL]",
     .about =
-        "Prints sizes, switches, tokenizer, prompts and files of a model, and for each decision that loading makes the "
-        "file and key that it came from.",
+        "Prints sizes, switches, tokenizer, prompts and files of a model. For each decision of the loader it prints "
+        "the file and key that decided.",
     .examples = {"mha-cli model info", "mha-cli model info models/all-MiniLM-L6-v2 --format json"},
     .options = {&kOutput},
     .formats = {Format::table, Format::json},
@@ -468,8 +469,8 @@ const Command kModelVerify{
     .summary = "check every file of a model",
     .arguments = "[MODEL]",
     .about =
-        "Checks every file of a model and runs it once. Lists everything that is wrong, and exits with 3 when there is "
-        "something.",
+        "Checks every file of a model and runs the model once. Lists everything that is wrong; the exit code is then "
+        "3.",
     .examples = {"mha-cli model verify models/all-MiniLM-L6-v2"},
     .options = {&kOutput},
     .formats = {Format::table, Format::json},
@@ -481,10 +482,9 @@ const Command kModelConvert{
     .summary = "write a model in another format or number type",
     .arguments = "[MODEL]",
     .about =
-        "Writes a model as safetensors folder or as one readable JSON file, with other numbers if asked. --quality "
-        "says "
-        "what that costs: the cosine and the largest difference of the sentence vectors of some texts, before and "
-        "after.",
+        "Writes a model as a safetensors folder or as one readable JSON file, if asked with another number type. "
+        "--quality says what that costs: the cosine and the largest difference of the sentence vectors of some texts, "
+        "before and after.",
     .examples = {"mha-cli model convert two-heads --to json -o two-heads.json",
                  "mha-cli model convert models/all-MiniLM-L6-v2 --to safetensors --dtype int8 -o minilm-int8 --quality "
                  "texts.txt"},
@@ -497,8 +497,8 @@ const Command kModelInit{
     .name = "model init",
     .summary = "write a fresh model with random weights",
     .about =
-        "Writes an encoder of the 2017 kind with random weights, to teach or to train: sinusoidal positions, norm "
-        "behind each residual, relu. The same seed gives the same bytes on every machine.",
+        "Writes an encoder in the style of Vaswani et al. (2017) with random weights, to teach or to train: sinusoidal "
+        "positions, a norm after each residual, ReLU. The same seed gives the same bytes on every machine.",
     .examples = {"mha-cli model init --words words.txt --d-model 64 --heads 4 --layers 2 -o small.json"},
     .declare = declare_init,
     .run = init,

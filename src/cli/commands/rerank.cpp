@@ -166,8 +166,8 @@ const Command kRerank{
     .summary = "documents by how well they fit a query",
     .arguments = "QUERY [TEXT…]",
     .about =
-        "Scores every document against the query and prints them best first: with a cross-encoder, which reads both "
-        "together, or with an embedding model by its similarity (mostly the cosine). Documents are the further TEXTs, "
+        "Scores every document against the query and prints them best first. A cross-encoder reads query and document "
+        "together; an embedding model compares their vectors (usually by the cosine). Documents are the further TEXTs, "
         "files or standard input.",
     .examples = {"mha-cli rerank \"how big are elephants\" -i documents.txt --top-k 10",
                  "cat documents.jsonl | mha-cli -m reranker rerank \"how big are elephants\" --input-format jsonl "

@@ -104,12 +104,11 @@ int compare_all(const Options& options, Log& log) {
 
 const Command kSimilarity{
     .name = "similarity",
-    .summary = "how alike inputs are",
+    .summary = "similarity of inputs",
     .arguments = "TEXT TEXT…",
     .about =
-        "Prints how alike the sentence vectors of the first input and of each other are, or with --matrix of every "
-        "input and "
-        "every other: the cosine, unless the model names another function.",
+        "Prints the similarity of the first input's sentence vector to each other one; with --matrix, of every input "
+        "to every other. It is the cosine, unless the model names another function.",
     .examples = {"mha-cli similarity \"a man plays guitar\" \"someone makes music\" \"the stock fell\"",
                  "mha-cli similarity --matrix --format csv -i lines.txt"},
     .declare = declare,

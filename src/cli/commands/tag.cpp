@@ -30,9 +30,10 @@ const Command kTag{
     .summary = "entities in a text: names, places, parts of speech",
     .arguments = "TEXT…",
     .about =
-        "Prints the tokens that a token classifier gives another label than \"O\", or with --aggregation the entities "
-        "that they make: simple joins neighbouring tokens of one label, first, average and max decide word by word, by "
-        "its first token, the mean of its tokens or the surest one. Positions count in the text.",
+        "Prints the tokens to which a token classifier gives another label than \"O\". With --aggregation, it prints "
+        "the entities that they form: simple joins neighbouring tokens with the same label. The others give each word "
+        "one label: that of its first token (first), of the mean of its tokens (average), or of its surest token "
+        "(max). Positions count in the text.",
     .examples = {"mha-cli -m ner-model tag --aggregation simple \"Teresa lives in New York.\"",
                  "mha-cli -m ner-model tag --aggregation first --format jsonl --offsets bytes -i lines.txt"},
     .declare = declare,
