@@ -94,7 +94,7 @@ def reference(commands):
         lines += [f"### {group} options", "", *table(options), ""]
     lines += ["## Options by command", ""]
     for command in commands:
-        lines += [f"### {command.name}", "", f"`{command.usage}`", "", command.about.replace("*", "\\*"), ""]
+        lines += [f"### {command.name}", "", f"`{command.usage}`", "", command.about.replace("*", "\\*").replace("<", "\\<"), ""]
         own, also = [], []
         for group, options in command.groups.items():
             shared = [option for option in options if option in common.get(group, [])]
