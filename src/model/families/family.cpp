@@ -1,8 +1,8 @@
 #include "model/families/family.hpp"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "core/nearest.hpp"
 #include "mha/core/error.hpp"
@@ -12,28 +12,28 @@ namespace {
 
 using nlohmann::json;
 
-const std::array<const Family*, 20>& families() {
-  static const std::array<const Family*, 20> all{&kBert,
-                                                 &kRoberta,
-                                                 &kDistilbert,
-                                                 &kMpnet,
-                                                 &kAlbert,
-                                                 &kElectra,
-                                                 &kDeberta,
-                                                 &kDebertaV2,
-                                                 &kModernBert,
-                                                 &kNomicBert,
-                                                 &kGte,
-                                                 &kT5,
-                                                 &kMt5,
-                                                 &kUmt5,
-                                                 &kMarian,
-                                                 &kRoformer,
-                                                 &kEuroBert,
-                                                 &kEsm,
-                                                 &kTransformerEncoder,
-                                                 &kMhaJson};
-  return all;
+std::span<const Family* const> families() {
+  static constexpr const Family* kAll[] = {&kBert,
+                                           &kRoberta,
+                                           &kDistilbert,
+                                           &kMpnet,
+                                           &kAlbert,
+                                           &kElectra,
+                                           &kDeberta,
+                                           &kDebertaV2,
+                                           &kModernBert,
+                                           &kNomicBert,
+                                           &kGte,
+                                           &kT5,
+                                           &kMt5,
+                                           &kUmt5,
+                                           &kMarian,
+                                           &kRoformer,
+                                           &kEuroBert,
+                                           &kEsm,
+                                           &kTransformerEncoder,
+                                           &kMhaJson};
+  return kAll;
 }
 
 std::string joined(const std::vector<std::string>& names) {
