@@ -95,6 +95,10 @@ def main():
     post_norm = os.path.join(folder.name, "post-norm.json")
     subprocess.run([program, "model", "init", "--words", file.name, "--d-model", "8", "--heads", "2", "-o", post_norm], env=env, check=True)
     commands.append((["explain", "-m", post_norm, "she leads"], b""))
+    index = os.path.join(folder.name, "words.db")
+    for command in (["index", index, file.name], ["index", "stats", index], ["search", index, "leads", "--hybrid"],
+                    ["search", index, "--recall"], ["search", "leads", file.name, "-C", "1"]):
+        commands.append((command, b""))
     for command, data in commands:
         if data.startswith(b"{") and "--input-format" not in command:
             command = [*command, "--input-format", "jsonl"]
