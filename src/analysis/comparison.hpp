@@ -9,7 +9,7 @@
 
 namespace mha {
 
-/// What an encoder makes of one input, as far as two of them can be compared.
+/// The results of an encoder for one input that can be compared with those of another.
 struct ComparedSide {
   std::vector<float> embedding;
   std::size_t tokens = 0;
@@ -21,7 +21,7 @@ struct ComparedSide {
 };
 
 struct VectorDifference {
-  double cosine = 1;  ///< of the two arrays as flat vectors; 1 of two zero vectors, 0 of one
+  double cosine = 1;  ///< of the flattened arrays; 1 if both are zero, 0 if one is
   double max_abs = 0;
 };
 
@@ -31,7 +31,7 @@ struct HeadDifference {
   double distance = 0;  ///< Jensen-Shannon, mean over queries, in [0, 1]
 };
 
-/// Where two sides differ. What has another shape on the other side is left out.
+/// The differences of two sides. Parts whose shapes differ are left out.
 struct Comparison {
   std::optional<VectorDifference> embedding;
   std::vector<VectorDifference> layers;  ///< hidden_states[i] of both
@@ -41,8 +41,8 @@ struct Comparison {
 Comparison compare(const ComparedSide& a, const ComparedSide& b);
 
 /// The first value, in the order of the computation (hidden_states 0, heads of layer 0, hidden_states 1, …, embedding),
-/// that is over the tolerance: 1 − cosine, max_abs or the distance. Empty: all are within. Where no part has the same
-/// shape on both sides, nothing is within: the text says so.
+/// that is greater than the tolerance: 1 − cosine, max_abs or the distance. Empty if all are within. If no part has the
+/// same shape on both sides, nothing is within, and the text says so.
 std::string first_over(const Comparison& comparison, double tolerance);
 
 VectorDifference vector_difference(const std::vector<float>& a, const std::vector<float>& b);

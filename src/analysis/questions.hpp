@@ -9,7 +9,7 @@
 
 namespace mha {
 
-/// What somebody wants to know of attention maps: how they are looked at, and what is answered beside or instead.
+/// Questions about attention maps: how maps are changed before they are shown, and which tables are wanted.
 struct AttentionQuestions {
   bool words = false;  ///< pieces joined to words
   bool hide_specials = false;
@@ -18,19 +18,19 @@ struct AttentionQuestions {
 
   bool rollout = false;  ///< needs all layers and heads
   bool stats = false;
-  std::size_t top = 0;                                    ///< strongest keys a query; 0: not asked
+  std::size_t top = 0;                                    ///< strongest keys per query; 0: not asked
   std::vector<std::pair<std::string, std::string>> find;  ///< query and key by name
 
-  /// Whether maps are shown otherwise than the model made them.
+  /// True if the maps differ from those of the model.
   bool changes_maps() const { return words || hide_specials || average_layers || average_heads || rollout; }
-  /// Whether something is answered that is no map.
+  /// True if the output is a table instead of attention maps.
   bool asks() const { return stats || top > 0 || !find.empty(); }
 };
 
-/// The maps as they are to be shown: words, then rollout or averages, then specials left out.
+/// The maps to show: words are joined, then rollout or averages, then special tokens are left out.
 AttentionMaps shown_maps(AttentionMaps maps, const AttentionQuestions& questions);
 
-/// The maps that answers rest on: words and averages, with their specials, positions as in the list of tokens or words.
+/// The maps for tables: words and averages, with special tokens, positions as in the list of tokens or words.
 AttentionMaps asked_maps(AttentionMaps maps, const AttentionQuestions& questions);
 
 }  // namespace mha

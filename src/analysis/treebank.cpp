@@ -38,7 +38,7 @@ bool space_after(std::string_view misc) {
   return true;
 }
 
-// A stretch of the surface text: one word, or a multiword token with its words.
+// A part of the surface text: one word, or a multiword token with its words.
 struct Surface {
   std::string form;
   std::size_t first = 0, last = 0;  // word indices
@@ -55,8 +55,8 @@ std::size_t skip_blanks(std::string_view text, std::size_t position) {
   return position;
 }
 
-// Finds each surface form in the text, one after the other. The words of a multiword token are located only where
-// their forms, joined, are the surface.
+// Finds each surface form in the text, one after the other. The words of a multiword token are located only if their
+// joined forms are the surface.
 void locate(TreebankSentence& sentence, const std::vector<Surface>& surfaces) {
   std::size_t position = 0;
   for (const Surface& surface : surfaces) {

@@ -16,13 +16,13 @@ struct TreebankWord {
   std::string form;
   std::size_t head = 0;   ///< 1-based number of its head, 0: root
   std::string relation;   ///< deprel as in the file
-  bool located = false;   ///< whether its form was found in the text
+  bool located = false;   ///< true if its form was found in the text
   std::size_t begin = 0;  ///< bytes of the text
   std::size_t end = 0;
 };
 
 struct TreebankSentence {
-  std::string text;  ///< the `# text` line, else the forms joined as SpaceAfter says
+  std::string text;  ///< the `# text` line, else the forms joined by SpaceAfter
   std::vector<TreebankWord> words;
   std::size_t line = 0;  ///< 1-based, of the sentence's first line
 };
@@ -44,7 +44,7 @@ class TreebankReader {
   std::size_t line_ = 0;
 };
 
-/// How well a head finds one relation in one direction.
+/// The accuracy of the best head for one relation in one direction.
 struct RelationScore {
   std::string relation;
   std::string direction;  ///< "dependent-to-head" or "head-to-dependent"
@@ -68,20 +68,20 @@ struct AttachmentScore {
 };
 
 /// Scores every head against a treebank (Clark et al. 2019, §4.2). From word to word: weights are summed over the key's
-/// pieces and averaged over the query's. A piece belongs to the word in which it begins; a word that owns no piece is
-/// not scored. Prediction: the other word with the most weight; specials and the word itself are left out. Dependents
+/// pieces and averaged over the query's. A piece belongs to the word in which it begins; a word without a piece is not
+/// scored. Prediction: the other word with the most weight; special tokens and the word itself do not count. Dependents
 /// of the root are not scored. Memory does not grow with the corpus.
 class TreebankScore {
  public:
-  /// `maps` are of the sentence's text, pieces not joined.
+  /// `maps` are those of the sentence's text, with pieces not joined.
   void add(const TreebankSentence& sentence, const AttentionMaps& maps);
   void add(const TreebankScore& other);
 
-  /// A row a relation and direction, by relation, the best head of each (ties: first layer and head).
+  /// One row per relation and direction, sorted by relation, with the best head (of equals, the first).
   std::vector<RelationScore> relations() const;
   AttachmentScore attachment() const;
   std::size_t sentences() const { return sentences_; }
-  std::size_t unscored_words() const { return unscored_; }  ///< words that own no piece
+  std::size_t unscored_words() const { return unscored_; }  ///< words without a piece
 
  private:
   struct Counts {

@@ -17,8 +17,8 @@ namespace mha {
 /// ragged micro-batches by tokens, and encodes these side by side with single-threaded kernels; a round of one
 /// micro-batch uses all threads inside its kernels. Workers are made when they are first needed.
 ///
-/// An input's result does not depend on the round that it is in. A bad input gets an error and does not spoil its
-/// neighbours. Errors that are no input's fault are thrown.
+/// An input's result does not depend on the round that it is in. A bad input gets an error and does not affect its
+/// neighbours. Errors that no input causes are thrown.
 /// Threads: `prepare` and `encode` are called by one thread at a time.
 class BatchRunner {
  public:

@@ -9,13 +9,13 @@
 
 namespace mha {
 
-/// A token and what the head says of it.
+/// A token and its label.
 struct ScoredToken {
   std::size_t index = 0;  ///< in the encoding
   std::string word;
   std::size_t begin = 0;  ///< bytes of the text
   std::size_t end = 0;
-  bool continues = false;  ///< it stands inside a word
+  bool continues = false;  ///< it is inside a word
   std::vector<float> scores;
 };
 
@@ -28,7 +28,7 @@ struct Entity {
   std::size_t end = 0;
 };
 
-/// Tokens to entities, those called "O" left out. `join` makes one text of vocabulary entries or words.
+/// Tokens to entities, without those labelled "O". `join` makes one text of vocabulary entries or words.
 /// transformers 5.24, pipelines/token_classification.py: aggregate, group_entities.
 std::vector<Entity> entities_of(const std::vector<ScoredToken>& tokens, Aggregation aggregation,
                                 const std::vector<std::string>& labels,

@@ -25,7 +25,7 @@ class PackedInputs {
     append(encoding, 0, encoding.size());
     end_input();
   }
-  /// Tokens [first, last) of an encoding, to the input that `end_input` completes.
+  /// Appends tokens [first, last) of an encoding to the input that `end_input` completes.
   void append(const Encoding& encoding, std::size_t first, std::size_t last) {
     ids_.insert(ids_.end(), encoding.input_ids.data() + first, encoding.input_ids.data() + last);
     types_.insert(types_.end(), encoding.token_type_ids.data() + first, encoding.token_type_ids.data() + last);
@@ -36,7 +36,7 @@ class PackedInputs {
   Workspace& workspace() { return rows() < rows_worth_threads_ ? alone_ : team_; }
 
  private:
-  // Less work than this is done before another thread has started or woken up.
+  // Less work than this takes less time than to start or wake another thread.
   static constexpr std::size_t kOperationsWorthThreads = 10'000'000;
 
   static std::size_t operations_a_row(const ModelConfig& config) {

@@ -14,14 +14,14 @@ namespace mha {
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
-  /// Fills what the input says (index, id, text, …, and `error` of a bad one) of a cleared record; false at the end.
-  /// Waits until there is one.
+  /// Waits for the next input and fills a cleared record (index, id, text, …, and `error` of a bad one). False at the
+  /// end.
   virtual bool next(Record& record) = 0;
-  /// Whether `next` would answer without waiting for somebody who writes.
+  /// True if `next` would return without waiting for a writer.
   virtual bool ready() = 0;
 };
 
-/// What is done to each record; one object a thread. Every function throws Error{input} for a bad record.
+/// The work on each record; one object per thread. Every function throws Error{input} for a bad record.
 class RecordWorker {
  public:
   virtual ~RecordWorker() = default;
@@ -41,35 +41,35 @@ class RecordSink {
   virtual void render(Record& record) const = 0;
   /// In input order, on the thread that runs the pipeline; false ends the run.
   virtual bool accept(Record& record) = 0;
-  /// Nothing more comes for a while: what was accepted must get out.
+  /// No record will come for a while, so accepted records must be written.
   virtual void flush() = 0;
 };
 
-/// Makes the worker of one thread. The executor, where there is one, spreads a single micro-batch over threads.
+/// Makes the worker of one thread. The executor, if there is one, spreads a single micro-batch over threads.
 using WorkerFactory = std::function<std::unique_ptr<RecordWorker>(Executor* executor)>;
 
 struct PipelineSettings {
   std::size_t threads = 1;
-  std::size_t batch_tokens = 1024;       ///< a micro-batch holds no more, or one input
-  std::size_t round_floats = 4U << 20U;  ///< results held at once, a thread
+  std::size_t batch_tokens = 1024;       ///< most tokens of a micro-batch, unless it is one input
+  std::size_t round_floats = 4U << 20U;  ///< results held at once, per thread
   bool latency = false;                  ///< one input at a time, all threads on it
-  bool stop_at_bad = false;              ///< nothing is read behind a bad record
+  bool stop_at_bad = false;              ///< nothing is read after a bad record
 };
 
-/// read → tokenise → micro-batches → encode → write, in windows of inputs: as many as wait, up to a bound, so that a
-/// slow writer is answered line by line and a long file is worked on in bulk. Inside a window inputs are sorted by
-/// length, cut into ragged micro-batches by tokens, encoded side by side with single-threaded kernels, and leave in
-/// input order; a window of one micro-batch uses all threads inside its kernels. Nothing is read ahead of a window, so
-/// memory is bounded by it, and a reader that is slow slows everything.
+/// read → tokenise → micro-batches → encode → write, in rounds of inputs. A round takes the inputs that are waiting, up
+/// to a bound: so a slow writer is answered line by line, and a long file is processed in bulk. A round is sorted by
+/// length, cut into ragged micro-batches by tokens, encoded side by side with single-threaded kernels, and written in
+/// input order. A round of one micro-batch uses all threads inside its kernels. Nothing is read ahead of a round, so
+/// memory is bounded, and a slow reader slows everything.
 ///
-/// Threads are started by the first window that has work for them.
+/// The first round that has work for threads starts them.
 class Pipeline {
  public:
   Pipeline(const PipelineSettings& settings, WorkerFactory factory);
   ~Pipeline();
 
-  /// Until the source ends or the sink has enough. Throws what source and sink throw, and errors of workers that are no
-  /// input's fault.
+  /// Runs until the source ends or the sink has enough. Throws errors of source and sink, and errors of workers that no
+  /// input causes.
   void run(RecordSource& source, RecordSink& sink);
 
  private:

@@ -15,18 +15,18 @@ float sigmoid_of(float logit);
 /// Indices of the `count` largest values, largest first, the lower index first among equals.
 std::vector<std::size_t> largest(std::span<const float> values, std::size_t count);
 
-/// Index of the first largest value; 0 where there is none.
+/// Index of the first largest value; 0 if there is none.
 std::size_t first_largest(std::span<const float> values);
 
-/// A stretch of tokens, both ends included.
+/// A range of tokens, both ends included.
 struct TokenSpan {
   std::size_t first = 0;
   std::size_t last = 0;
   float score = 0;
 };
 
-/// The `count` best spans: start and end in `allowed`, at most `longest` tokens, by the product of the probabilities
-/// that each is the end it is. Probabilities are over the tokens that are `counted` (which may be more).
+/// The `count` best spans: start and end in `allowed`, at most `longest` tokens, by the product of the probabilities of
+/// start and end. Probabilities are over the tokens that are `counted` (which may be more).
 /// transformers 4.57, pipelines/question_answering.py: select_starts_ends, decode_spans.
 std::vector<TokenSpan> best_spans(std::span<const float> start, std::span<const float> end,
                                   const std::vector<bool>& counted, const std::vector<bool>& allowed,

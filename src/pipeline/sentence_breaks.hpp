@@ -7,16 +7,16 @@
 
 namespace mha {
 
-/// Where sentences begin: Unicode Standard Annex #29 in ICU's root locale. ICU is loaded by the first one that is made.
+/// Finds where sentences begin (Unicode Standard Annex #29, ICU's root locale). The first object loads ICU.
 /// Threads: one at a time.
 class SentenceBreaks {
  public:
-  /// Throws Error{usage} where the library is not there.
+  /// Throws Error{usage} if the library is absent.
   SentenceBreaks();
   ~SentenceBreaks();
 
-  /// Bytes of valid UTF-8 at which sentences begin, the first 0; none of an empty text. Blanks behind a sentence belong
-  /// to it.
+  /// Bytes of valid UTF-8 at which sentences begin, the first 0; empty for an empty text. Blanks after a sentence
+  /// belong to it.
   std::vector<std::size_t> starts(std::string_view text);
 
  private:

@@ -11,14 +11,14 @@ namespace mha {
 /// Tokens that `include_prompt: false` leaves out of pooling.
 std::size_t excluded_prompt_tokens(const ModelWork& work);
 
-/// Pools what the encoder made of a batch, as a run asks for it. One a thread.
+/// Pools the token vectors of a batch. One object per thread.
 class SentenceVectors {
  public:
   explicit SentenceVectors(const ModelWork& work);
 
-  /// A batch was encoded: pooler outputs, where pooling reads them.
+  /// Call after each batch: computes the pooler outputs if pooling reads them.
   void begin(const Batch& batch, ConstMatrix hidden, Workspace& workspace);
-  /// The vector of some rows of an input without the first `skipped`. Throws Error{input} where it is not finite.
+  /// The vector of some rows of an input without the first `skipped`. Throws Error{input} if it is not finite.
   void pool_rows(std::size_t input, ConstMatrix rows, std::size_t skipped, std::size_t dims, Workspace& workspace,
                  std::vector<float>& out);
 

@@ -16,10 +16,10 @@ struct TokenRange {
   friend bool operator==(const TokenRange&, const TokenRange&) = default;
 };
 
-/// The tokens of the text: what stands behind the special tokens and the `prompt` bytes, before the closing ones.
+/// The tokens of the text: after the opening special tokens and the `prompt` bytes, before the closing ones.
 TokenRange text_tokens(const Encoding& encoding, std::size_t prompt);
 
-/// Windows of at most `most` tokens, of which neighbours share `overlap` < `most`; one where nothing is to be cut.
+/// Windows of at most `most` tokens; neighbours share `overlap` < `most`. One window if nothing needs to be cut.
 std::vector<TokenRange> cut_evenly(TokenRange text, std::size_t most, std::size_t overlap);
 
 /// Windows of whole sentences, joined while they have at most `most` tokens (0: never joined); a sentence over
@@ -35,7 +35,7 @@ struct TextPass {
   std::size_t last_window = 0;
 };
 
-/// Passes of at most `room` tokens; each but the first begins `overlap` tokens before its first window, or fewer where
+/// Passes of at most `room` tokens. Each but the first begins `overlap` tokens before its first window, or fewer if
 /// that window would not fit.
 std::vector<TextPass> plan_passes(const std::vector<TokenRange>& windows, std::size_t room, std::size_t overlap);
 

@@ -10,14 +10,14 @@ namespace mha {
 
 /// A row and column of an attention map: a token, or a word joined from its pieces.
 struct MapLabel {
-  std::string text;          ///< what the offsets cut out of the input; the piece itself for added specials
+  std::string text;          ///< the text between the offsets; the piece itself for added special tokens
   std::string piece;         ///< vocabulary entry (of a word: its pieces joined)
   bool special = false;      ///< added by the template
   int sequence = -1;         ///< 0 text, 1 pair, -1 special
-  std::int32_t word = -1;    ///< pre-tokenizer's word within its sequence, -1 for specials
-  std::size_t pieces = 1;    ///< how many tokens it stands for
-  std::size_t position = 0;  ///< place in the input's list of tokens (of words, once joined)
-  std::size_t begin = 0;     ///< bytes of the text (or the pair) that it covers; 0, 0 for added specials
+  std::int32_t word = -1;    ///< number of the word within its sequence, -1 for special tokens
+  std::size_t pieces = 1;    ///< number of tokens that were joined
+  std::size_t position = 0;  ///< index in the input's list of tokens (of words, once joined)
+  std::size_t begin = 0;     ///< bytes of the text (or the pair); 0, 0 for added special tokens
   std::size_t end = 0;
 };
 
@@ -43,18 +43,18 @@ struct AttentionMaps {
 };
 
 /// Pieces of one pre-tokenizer word joined: weights to a word are summed over its pieces, weights from a word averaged
-/// (Clark et al. 2019, §4.1). Each special stays by itself.
+/// (Clark et al. 2019, §4.1). Special tokens are not joined.
 AttentionMaps join_words(const AttentionMaps& maps);
 
-/// Rows and columns of added specials left out; the other weights keep their values.
+/// The maps without the rows and columns of added special tokens; the other weights keep their values.
 AttentionMaps without_specials(const AttentionMaps& maps);
 
-/// Means over an axis, which stays with extent 1.
+/// Means over an axis, which then has extent 1.
 AttentionMaps average_layers(const AttentionMaps& maps);
 AttentionMaps average_heads(const AttentionMaps& maps);
 
 /// Attention rollout (Abnar & Zuidema 2020, §3): the product over all layers, first layer rightmost, of
-/// ½·(mean over heads) + ½·I. `maps` must hold every layer and head of the model. One layer, one head.
+/// ½·(mean over heads) + ½·I. `maps` must hold every layer and head of the model. The result is one map.
 AttentionMaps rollout(const AttentionMaps& maps);
 
 /// One weight: from `query` to `key` in a head.
@@ -76,8 +76,8 @@ struct FoundEdge : Edge {
 /// Every head, ranked by its weight from `query` to `key`, strongest first, ties by layer and head.
 std::vector<FoundEdge> rank_heads(const AttentionMaps& maps, std::size_t query, std::size_t key);
 
-/// Position of a label named by its text, its piece, or `#3`. Exact text first, then the piece, then the text whatever
-/// its case. Throws Error{usage}: not there (lists what is), or ambiguous (lists the positions).
+/// Position of a label named by its text, its piece, or `#3`. Tries the exact text, then the piece, then the text in
+/// any case. Throws Error{usage} if it is absent (lists the labels) or ambiguous (lists the positions).
 std::size_t find_label(const AttentionMaps& maps, std::string_view name);
 
 }  // namespace mha

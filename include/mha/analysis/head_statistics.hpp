@@ -7,29 +7,29 @@
 
 namespace mha {
 
-/// What one head does, averaged over query tokens (Clark et al. 2019, §3). Shares lie in [0, 1].
+/// Statistics of one head, averaged over query tokens (Clark et al. 2019, §3). Shares are in [0, 1].
 struct HeadStatistics {
   std::size_t layer = 0;
   std::size_t head = 0;
   double entropy = 0;      ///< of the row, in bits
   double self = 0;         ///< weight on the token itself
-  double previous = 0;     ///< on the token before; queries without one are left out of this mean
-  double next = 0;         ///< on the token after; likewise
+  double previous = 0;     ///< on the token before; queries without one do not count
+  double next = 0;         ///< on the token after; queries without one do not count
   double first = 0;        ///< on the input's first token
-  double special = 0;      ///< on all added specials together
+  double special = 0;      ///< on all added special tokens together
   double distance = 0;     ///< Σ w·|query − key|, in tokens
-  std::size_t tokens = 0;  ///< query tokens that the means rest on
+  std::size_t tokens = 0;  ///< number of query tokens
 };
 
 /// Sums the statistics of every head over any number of inputs; each query token weighs the same. Memory does not grow.
 class HeadStatisticsSum {
  public:
-  /// Heads of the first input decide how many there are; later ones must agree. With `hide_specials`, queries that are
-  /// added specials are left out of the means (rows are not rescaled).
+  /// The first input decides the number of heads; later ones must have the same. With `hide_specials`, added special
+  /// tokens do not count as queries (rows are not rescaled).
   void add(const AttentionMaps& maps, bool hide_specials);
-  /// The sums of another worker.
+  /// Adds the sums of another worker.
   void add(const HeadStatisticsSum& other);
-  /// One entry a head, in layer and head order.
+  /// One entry per head, in layer and head order.
   std::vector<HeadStatistics> means() const;
 
  private:
