@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """links.py: checks the Markdown files of the repository without the program. Each relative link must name a file that exists, and
 each `#part` a heading of that file. README.md must have at most 9,000 characters, so that a stranger reads it in two minutes.
-The C++ of docs/library.md must be that of tests/install/consumer.cpp, which is built and run. docs/internals.md must name
-each room of src/, and README.md each page of docs/."""
+The C++ of docs/library.md must be that of tests/install/consumer.cpp, which is built and run. docs/library.md must name
+each public header, docs/internals.md each room of src/, and README.md each page of docs/."""
 import os
 import re
 import sys
@@ -46,6 +46,12 @@ def others():
     for block in re.findall(r"^```cpp\n(.*?)^```", read("docs/library.md"), re.M | re.S):
         if block not in consumer:
             yield "docs/library.md: the example is not that of tests/install/consumer.cpp"
+    headers = os.path.join(ROOT, "include/mha")
+    for folder, _, names in os.walk(headers):
+        for name in sorted(names):
+            header = os.path.relpath(os.path.join(folder, name), headers)
+            if f"`{header}`" not in read("docs/library.md"):
+                yield f"docs/library.md: the table of headers does not name {header}"
     for room in sorted(os.listdir(os.path.join(ROOT, "src"))):
         if os.path.isdir(os.path.join(ROOT, "src", room)) and f"| `{room}` |" not in internals:
             yield f"docs/internals.md: the table of rooms has no row for {room}"
