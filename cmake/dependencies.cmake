@@ -3,6 +3,15 @@
 include(libraries)
 find_package(nlohmann_json REQUIRED)
 
+# spdlog and fmt without their libraries, whose names change with every release.
+find_package(spdlog REQUIRED)
+find_package(fmt REQUIRED)
+add_library(mha_spdlog INTERFACE)
+target_compile_definitions(mha_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+target_include_directories(mha_spdlog SYSTEM INTERFACE
+  $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_INCLUDE_DIRECTORIES>)
+target_link_libraries(mha_spdlog INTERFACE fmt::fmt-header-only Threads::Threads)
+
 # mha_headers(TARGET FOLDERS…): an interface target of include folders.
 function(mha_headers target)
   add_library(${target} INTERFACE)

@@ -16,6 +16,10 @@ function(mha_library target library header)
   endif()
 endfunction()
 
+# The same for pkg-config, which asks for everything behind a static library.
+set(MHA_PC_REQUIRES "libutf8proc oniguruma minizip libpng")
+set(MHA_PC_LIBRARIES "-l:libmd.a -ldl -pthread -lstdc++ -lm")
+
 mha_library(mha_utf8proc utf8proc utf8proc.h)
 mha_library(mha_oniguruma onig oniguruma.h)  # regular expressions of tokenizers, in the reference's own dialect
 mha_library(mha_minizip minizip minizip/zip.h)
