@@ -1,9 +1,10 @@
-# mha_commit(OUT): the commit of the sources: git's word in a clone; in an archive made by `git archive` what git wrote into
-# cmake/commit.txt; else "unknown".
+# mha_commit(OUT): the commit of the sources: git's word in a clone; in an archive made by `git archive` what git wrote
+# into cmake/commit.txt; else "unknown".
 function(mha_commit out)
   set(commit "")
   if(EXISTS ${PROJECT_SOURCE_DIR}/.git)
-    execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude=* WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude=*
+                    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                     OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   else()
     file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/commit.txt line)

@@ -4,7 +4,8 @@
 # The program for other systems: C++'s library inside, the other libraries beside it.
 add_executable(mha-cli-portable EXCLUDE_FROM_ALL src/cli/main.cpp)
 target_link_libraries(mha-cli-portable PRIVATE mha_command mha_warnings)
-target_link_options(mha-cli-portable PRIVATE -static-libstdc++ -static-libgcc -s)
+target_link_options(mha-cli-portable PRIVATE -static-libstdc++ -static-libgcc -s
+  -Wl,--disable-new-dtags)  # RPATH holds for the libraries of libraries too, RUNPATH does not
 set_target_properties(mha-cli-portable PROPERTIES
   OUTPUT_NAME mha-cli RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/portable
   BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib/mha-cli")
@@ -12,11 +13,11 @@ install(PROGRAMS $<TARGET_FILE:mha-cli-portable> DESTINATION bin COMPONENT porta
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/mha-cli COMPONENT portable EXCLUDE_FROM_ALL)
 install(DIRECTORY docs DESTINATION share/doc/mha-cli COMPONENT portable EXCLUDE_FROM_ALL)
 configure_file(cmake/portable_libraries.cmake.in ${PROJECT_BINARY_DIR}/portable_libraries.cmake.in @ONLY)
-file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/portable_libraries.cmake INPUT ${PROJECT_BINARY_DIR}/portable_libraries.cmake.in)
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/portable_libraries.cmake
+     INPUT ${PROJECT_BINARY_DIR}/portable_libraries.cmake.in)
 install(SCRIPT ${PROJECT_BINARY_DIR}/portable_libraries.cmake COMPONENT portable EXCLUDE_FROM_ALL)
 
 # What Debian wants beside the files: copyright and changelog, compressed without a time of day.
-string(TIMESTAMP MHA_DATE "%Y-%m-%d %H:%M:%S" UTC)  # SOURCE_DATE_EPOCH if it is set
 set(MHA_MAINTAINER "mha-cli maintainers <maintainers@mha-cli.invalid>" CACHE STRING "Maintainer of the Debian packages")
 set(MHA_DEBIAN_REVISION 1)
 find_program(GZIP_PROGRAM gzip)
@@ -38,7 +39,8 @@ if(GZIP_PROGRAM)
   install(FILES ${PROJECT_BINARY_DIR}/debian/changelog.Debian.gz ${PROJECT_BINARY_DIR}/debian/changelog.gz
                 packaging/debian/copyright DESTINATION share/doc/mha-cli COMPONENT debian_program EXCLUDE_FROM_ALL)
   install(FILES ${PROJECT_BINARY_DIR}/debian/changelog.Debian.gz ${PROJECT_BINARY_DIR}/debian/changelog.gz
-                packaging/debian/copyright DESTINATION share/doc/libmha-dev COMPONENT debian_development EXCLUDE_FROM_ALL)
+                packaging/debian/copyright DESTINATION share/doc/libmha-dev
+          COMPONENT debian_development EXCLUDE_FROM_ALL)
 endif()
 
 # mha_packages_of(OUT LIBRARIES…): the Debian packages of libraries, in one line with commas.

@@ -1,4 +1,4 @@
-// Any bytes as vocab.json and merges.txt (separated by the first NUL) of each tokenizer class. The first byte chooses it.
+// Any bytes as vocab.json and merges.txt, separated by the first NUL. The first byte chooses the tokenizer class.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
