@@ -11,9 +11,7 @@
 namespace mha {
 namespace {
 
-bool is_weight_type(DType type) {
-  return is_float_type(type) || type == DType::i8;
-}
+bool is_weight_type(DType type) { return is_float_type(type) || type == DType::i8; }
 
 void check_part(const LinearWeights& part, std::size_t in) {
   const Weight& weight = part.weight;

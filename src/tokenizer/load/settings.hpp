@@ -15,7 +15,7 @@ class JsonValue;
 
 /// The roles of special tokens, in the order in which the reference adds them.
 inline constexpr std::array kRoles = {"bos_token", "eos_token", "unk_token", "sep_token",
-                               "pad_token", "cls_token", "mask_token"};
+                                      "pad_token", "cls_token", "mask_token"};
 
 /// What the small files beside a vocabulary say: tokenizer_config.json, special_tokens_map.json, added_tokens.json, and
 /// the model type of config.json. All forms of transformers 4 and 5.
