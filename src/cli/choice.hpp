@@ -12,7 +12,7 @@ namespace mha::cli {
 /// Throws Error{usage} `option: expected one of a, b, c, got "x"; did you mean "c"?`.
 [[noreturn]] void refuse_choice(std::string_view option, std::string_view got, std::span<const std::string> choices);
 
-/// The value that a word stands for.
+/// The value that a word names.
 template <class Value>
 Value choose(std::string_view option, std::string_view word,
              const std::vector<std::pair<std::string, Value>>& choices) {

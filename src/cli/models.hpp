@@ -10,7 +10,7 @@ namespace mha::cli {
 
 class Log;
 
-/// Where names of models are looked up, from the environment and the place of this program.
+/// Places where models are looked up by name, from the environment and the path of this program.
 ModelSearch model_search();
 
 /// The model of `-m`, else `$MHA_MODEL`, else the built-in default.

@@ -10,7 +10,7 @@
 
 namespace mha::cli {
 
-/// What a command wants of each input, beside what its options say.
+/// The wishes of a command for each input, besides its options.
 struct PlanRequest {
   RecordKind kind = RecordKind::encode;
   /// Parts that are computed whatever `--with` and the format say; empty: those that are written.
@@ -19,7 +19,7 @@ struct PlanRequest {
   std::optional<std::size_t> stride;
 };
 
-/// What happens to each input and how it is written, decided from the options and the model's header alone.
+/// How each input is processed and written, decided from the options and the model's header alone.
 struct Plan {
   Format format = Format::json;
   RecordSchema schema;  ///< without the tokenizer, which is not loaded yet

@@ -45,7 +45,7 @@ void Embeddings::forward(const Batch& batch, Matrix x, Scratch& scratch, StageRe
   if (factorised && place == Projection::after_norm) project(e, x, scratch);  // [N, d_model]
 }
 
-/// What was added to the word vectors, each by itself.
+/// Records each summand that is added to the word vectors.
 void Embeddings::record_summands(const Batch& batch, ConstMatrix e, Scratch& scratch, StageRecorder& stages) const {
   std::vector<float> values(e.rows * e.cols, 0.0F);
   const Matrix summand(values.data(), e.rows, e.cols);

@@ -13,8 +13,8 @@
 
 namespace mha {
 
-/// What enters the first layer: word vectors, positions and token types, normalised and widened as the family has it.
-/// Rows are looked up straight in the file's type.
+/// The input of the first layer: word vectors, positions and token types, normalised and projected as in the family.
+/// Rows are looked up in the file's number type.
 class Embeddings {
  public:
   Embeddings(const ModelConfig& config, const EmbeddingWeights& weights, const Backend& backend, Precision precision);

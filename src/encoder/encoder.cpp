@@ -24,7 +24,7 @@ std::vector<float> floats(const Weight& weight) {
   return values;
 }
 
-/// DeBERTa's relative table, normalised where the model does (DebertaV2Encoder.get_rel_embedding).
+/// DeBERTa's relative table, normalised if the model does (DebertaV2Encoder.get_rel_embedding).
 PositionTerms position_terms(const ModelConfig& config, const Weights& weights) {
   PositionTerms terms;
   if (!config.position.disentangled) return terms;
@@ -40,7 +40,7 @@ PositionTerms position_terms(const ModelConfig& config, const Weights& weights) 
   throw_input("input " + std::to_string(input) + " of the batch: " + what);
 }
 
-/// Where the pieces that were asked for go.
+/// The destinations of captured values.
 class CaptureTargets {
  public:
   CaptureTargets(const ModelConfig& config, const Batch& batch, const Wanted& wanted, Captured* captured)
@@ -119,7 +119,7 @@ struct Encoder::Impl {
   std::unique_ptr<Convolution> convolution;
   Norm final_norm;
   std::unique_ptr<PackedLinear> pooler;
-  std::vector<std::vector<float>> relative_bias;  // one table, or one a layer: [buckets][n_heads]
+  std::vector<std::vector<float>> relative_bias;  // one table, or one per layer: [buckets][n_heads]
   std::vector<float> slopes;                      // ALiBi
 
   Impl(const ModelConfig& c, Weights w, const Backend& b, Precision p);

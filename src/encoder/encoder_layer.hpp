@@ -14,7 +14,7 @@
 
 namespace mha {
 
-/// What a layer needs to know of its place besides its weights.
+/// The arguments of one layer's forward pass besides its weights and input.
 struct LayerCall {
   std::size_t layer = 0;
   std::span<const std::size_t> row_begin;  ///< [inputs + 1]
@@ -26,7 +26,7 @@ struct LayerCall {
   float* attention_probs = nullptr;            ///< nullptr: not wanted
 };
 
-/// Where attention copies to, besides its result (see AttentionCall).
+/// Destinations of the values that attention captures (see AttentionCall).
 struct AttentionCapture {
   std::span<const std::size_t> heads;
   std::span<const std::size_t> begin;
@@ -37,7 +37,7 @@ struct AttentionCapture {
 
 /// Position arrays that all layers share.
 struct PositionTerms {
-  std::vector<float> relative_table;  ///< DeBERTa, [2 · span, d_model], normalised where the model does
+  std::vector<float> relative_table;  ///< DeBERTa, [2 · span, d_model], normalised if the model does
 };
 
 /// One block: multi-head attention and a feed-forward layer, each with residual and norm (Vaswani et al. 2017, §3.1;

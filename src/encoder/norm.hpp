@@ -16,11 +16,11 @@ class Norm {
   Norm(const NormConfig& config, const NormWeights& weights);
 
   bool present() const { return !gamma_.empty(); }
-  /// For a linear's tail: nullptr where there is none.
+  /// For the tail of a product; nullptr if the model has no norm here.
   const RowNorm* row() const { return present() ? &row_ : nullptr; }
-  /// How large each column of the result usually gets: three standard deviations, and beta.
+  /// The usual magnitude of each column of the result: three standard deviations, and beta.
   std::vector<float> range() const;
-  /// y = norm(x), or a copy of x where there is none. y may be x.
+  /// y = norm(x), or a copy of x if there is no norm. y may be x.
   void apply(ConstMatrix x, Matrix y, Executor* executor) const;
 
   Norm(Norm&&) = default;

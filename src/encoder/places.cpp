@@ -28,7 +28,7 @@ Need bias_table(const ModelConfig& c, bool there) {
 
 bool has_feed_forward(const ModelConfig& c) { return c.feed_forward != ModelConfig::FeedForward::none; }
 
-/// Whether positions have projections of their own (DeBERTa without shared keys).
+/// True if positions have projections of their own (DeBERTa without shared keys).
 bool projects_positions(const ModelConfig& c) { return c.position.disentangled && !c.position.disentangled->share_key; }
 
 /// The name of an array of a place, for a file in mha-json's spelling.

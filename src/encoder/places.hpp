@@ -43,7 +43,7 @@ enum class Place {
 };
 inline constexpr std::size_t kPlaces = static_cast<std::size_t>(Place::pooler) + 1;
 
-/// What a configuration needs at one place.
+/// The arrays that a configuration needs at one place.
 struct PlaceNeed {
   Shape weight;          ///< empty: the configuration has no such place
   bool bias = false;     ///< of shape [weight[0]]
@@ -71,7 +71,7 @@ struct PlaceInfo {
 const std::array<PlaceInfo, kPlaces>& places();
 const PlaceInfo& info_of(Place place);
 
-/// What is wrong with an array at its place: "expected …, got …"; empty if nothing is.
+/// The fault of an array at its place: "expected …, got …"; empty if it is right.
 std::string array_fault(const Weight& weight, const Shape& shape, bool may_be_int8);
 
 /// Throws Error{model} if an array that the configuration needs is absent, or has another shape or type. A bias may be

@@ -7,7 +7,7 @@
 
 namespace mha {
 
-/// `block(first row, rows)` for pieces of a row-wise step; where the cuts are changes no row's result.
+/// Calls `block(first row, rows)` for blocks of a row-wise step. The cuts do not change any row's result.
 template <class Block>
 void for_row_blocks(Executor* executor, std::size_t rows, const Block& block) {
   constexpr std::size_t kRows = 64;

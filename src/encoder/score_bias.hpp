@@ -16,7 +16,7 @@ namespace mha {
 /// repeats).
 std::size_t relative_bucket(std::int64_t distance, std::size_t buckets, std::size_t max_distance);
 
-/// DeBERTa's signed bucket of a distance query − key (make_log_bucket_position); the distance itself where there are
+/// DeBERTa's signed bucket of a distance query − key (make_log_bucket_position); the distance itself if the model has
 /// no log buckets.
 std::int64_t log_bucket(std::int64_t distance, std::size_t buckets, std::size_t max_distance);
 

@@ -12,7 +12,7 @@ namespace mha {
 /// Names of the models inside the binary, the default one first.
 std::vector<std::string> builtin_model_names();
 
-/// The files of a built-in model, read like a folder; nullptr for a name that is none.
+/// The files of a built-in model, read like a folder; nullptr for an unknown name.
 std::shared_ptr<const FileSet> builtin_model_files(std::string_view name);
 
 }  // namespace mha

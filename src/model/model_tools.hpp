@@ -12,7 +12,7 @@
 
 namespace mha {
 
-/// What a model is and which decisions its files lead to.
+/// Facts about a model, and the decisions of its loader.
 struct ModelInfo {
   std::string name;
   std::string path;  ///< folder or file, or "built-in"
@@ -43,11 +43,11 @@ struct ModelInfo {
 /// Reads everything but packs no weights. Errors: model.
 ModelInfo model_info(const ModelLocation& location, const LoadOptions& options);
 
-/// What is wrong with a model, and what it can do.
+/// The faults of a model, and its abilities.
 struct ModelReport {
   std::vector<ModelFile> files;        ///< that were checked
   std::vector<std::string> problems;   ///< everything that was found; empty: the model is sound
-  std::vector<std::string> notes;      ///< what is odd but harmless
+  std::vector<std::string> notes;      ///< oddities that are harmless
   std::vector<std::string> abilities;  ///< sentences such as "sentence vectors of width 384 (mean, l2)"
 };
 
@@ -76,12 +76,12 @@ struct EmbeddingDrift {
   double least_cosine = 1;
   double max_abs = 0;
 };
-/// Errors: usage where the widths differ; input as `Encoder::forward`.
+/// Errors: usage if the widths differ; input as `Encoder::forward`.
 EmbeddingDrift embedding_drift(const Model& a, const Model& b, std::span<const std::string> texts);
 
 struct InitOptions {
   ModelConfig config;              ///< vocab_size 0: that of the tokenizer; n_kv_heads, d_head 0: by n_heads
-  std::vector<std::string> words;  ///< vocabulary of a `words` tokenizer; "<unk>" is put in front where it is not in it
+  std::vector<std::string> words;  ///< vocabulary of a `words` tokenizer; "<unk>" is put in front if it is absent
   bool lowercase = true;           ///< of the `words` tokenizer
   std::string tokenizer_file;      ///< a tokenizer.json, instead of `words`
   std::uint64_t seed = 0;
@@ -90,7 +90,7 @@ struct InitOptions {
 };
 
 /// Writes a fresh model with random weights: matrices normal with variance 1/inputs, word vectors normal with variance
-/// 1 (1/d_model where they are scaled by √d_model), norms 1. The same seed gives the same bytes on every machine.
+/// 1 (1/d_model if they are scaled by √d_model), norms 1. The same seed gives the same bytes on every machine.
 /// Errors: usage for a config that does not fit together; model for the tokenizer file; output.
 void init_model(const InitOptions& options);
 

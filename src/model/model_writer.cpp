@@ -88,7 +88,7 @@ void append_quantized(const std::vector<float>& values, const std::vector<float>
   }
 }
 
-/// What becomes of one array.
+/// How one array is written.
 struct Plan {
   const TensorView* view = nullptr;
   const TensorView* scale = nullptr;  // of an I8 array that is read

@@ -21,7 +21,7 @@ struct WeightCount {
   std::vector<Part> parts;
   std::size_t parameters = 0;
   std::size_t bytes = 0;
-  std::string dtype;  ///< "F32", or "F32+I8" where there are several
+  std::string dtype;  ///< "F32", or "F32+I8" if there are several
 };
 
 WeightCount count_weights(const Weights& weights, const SentenceConfig& sentence);

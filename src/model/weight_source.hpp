@@ -18,8 +18,8 @@ class WeightSource {
   virtual std::vector<std::string> names() const = 0;
   /// Keeps the views valid after the source is gone.
   virtual std::shared_ptr<const void> owner() const = 0;
-  /// What to take in place of an array that is missing or not as the configuration says: an array of that shape, or
-  /// nullptr, and the binder throws `problem`. Lets `model verify` gather all faults and `model init` make arrays.
+  /// A substitute for an array that is missing or contradicts the configuration: an array of that shape, or nullptr, in
+  /// which case the binder throws `problem`. So `model verify` gathers all faults, and `model init` makes arrays.
   virtual const TensorView* instead(std::string_view /*name*/, const std::vector<std::size_t>& /*shape*/,
                                     const std::string& /*problem*/) const {
     return nullptr;

@@ -9,7 +9,7 @@ void check_attention(const AttentionCall& call);
 /// The same for a call whose Q, K and V are still to be computed.
 void check_unprojected(const AttentionCall& call);
 
-/// Where a head of `capture_heads` goes inside the capture of one input, for every place it is wanted at.
+/// Calls `use` with each index of `head` in `capture_heads`.
 template <class Use>
 void for_each_capture(const AttentionCall& call, std::size_t head, const Use& use) {
   for (std::size_t place = 0; place < call.capture_heads.size(); ++place) {
@@ -22,10 +22,10 @@ struct HeadRows {
   ConstMatrix query, key, value;  ///< [T, d_head]
   Matrix context;
 };
-/// Where they are in the call's matrices.
+/// The views of one head of one input in the call's matrices.
 HeadRows rows_of_head(const AttentionCall& call, std::size_t input, std::size_t head);
 
-/// Whether the call captures anything of this head.
+/// True if the call captures anything of this head.
 bool captures_head(const AttentionCall& call, std::size_t head);
 
 /// Calls run(begin, end) for runs of pairs, pair i being input i / n_heads and head i % n_heads, on the executor's

@@ -9,7 +9,7 @@
 /// Rows need no alignment. Functions are safe to call from any thread.
 namespace mha {
 
-/// scores[r] = query · rows[r]: rows are `count` float32 vectors of the query's width, one behind the other.
+/// scores[r] = query · rows[r]: rows are `count` float32 vectors of the query's width, one after the other.
 /// Within width/8·2⁻²⁴·Σ|q·x| of the exact sum.
 void score_f32(std::span<const float> query, const std::byte* rows, std::size_t count, float* scores);
 

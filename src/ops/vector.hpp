@@ -15,7 +15,7 @@ void scale(float factor, float* x, std::size_t count);
 
 /// Σ x[i]·y[i], within count/8·2⁻²⁴·Σ|x[i]·y[i]| of the exact sum.
 float dot(const float* x, const float* y, std::size_t count);
-/// x·y / (|x|·|y|), summed in double; 0 where one of them has length 0: it points nowhere.
+/// x·y / (|x|·|y|), summed in double; 0 if one of them has length 0.
 double cosine(std::span<const float> x, std::span<const float> y);
 /// x / max(|x|, 1e-12), summed in double: unit length, as torch.nn.functional.normalize.
 void normalize_l2(std::span<float> x);
@@ -23,7 +23,7 @@ void normalize_l2(std::span<float> x);
 /// relatively.
 float entropy(const float* x, std::size_t count);
 
-/// Whether every element is a finite number.
+/// True if every element is a finite number.
 bool all_finite(const float* x, std::size_t count);
 
 /// Mean of the rows of x [T, d], taken in order, into out [d]; T ≥ 1.

@@ -23,7 +23,7 @@ inline constexpr std::array<Rgb, 9> kColorScale{{{68, 1, 84},
                                                  {173, 220, 48},
                                                  {253, 231, 37}}};
 
-/// Place of a weight on the scale: its square root, so that small shares can be told apart.
+/// Position of a weight on the scale: its square root, so that small shares can be distinguished.
 inline double scale_position(float weight) {
   // NaN, which a damaged model may have in a head that is ablated, stands at 0: places index tables.
   return weight > 0.0F ? std::sqrt(std::min(static_cast<double>(weight), 1.0)) : 0.0;
@@ -41,7 +41,7 @@ inline Rgb scale_color(double position) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
 }
 
-/// Whether black text reads better than white on this colour (relative luminance).
+/// True if black text reads better than white on this colour (relative luminance).
 inline bool dark_text_on(Rgb c) { return 0.2126 * c.red + 0.7152 * c.green + 0.0722 * c.blue > 110; }
 
 }  // namespace mha

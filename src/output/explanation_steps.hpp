@@ -18,7 +18,7 @@ struct ShownMatrix {
   bool keys = false;       ///< columns are tokens
   std::string_view stage;  ///< Stage::name
   std::string what;        ///< of a head's matrix: the caption without head and shape
-  std::string row_name;    ///< of a single row that is no token
+  std::string row_name;    ///< of a single row that is not a token
 };
 
 /// One step of the story: heading, sentences, matrices and closing lines, the same for table and page.
@@ -28,16 +28,16 @@ struct ExplanationStep {
   std::string analogy;  ///< the step in the picture of the biography and the CV
   std::vector<std::string> sentences;
   std::vector<ShownMatrix> matrices;
-  std::vector<ShownMatrix> head_matrices;  ///< stage by stage, of the heads that are shown where not all can be
+  std::vector<ShownMatrix> head_matrices;  ///< by stage, of the heads that are shown
   std::string title_before;                ///< of the findings, up to the name of the token
   std::string title_after;                 ///< and from it on
-  std::vector<std::string> findings;       ///< what this input's numbers say, one a line
+  std::vector<std::string> findings;       ///< statements about this input's numbers, one per line
 };
 
-/// With many heads the matrices of the first two stand for all.
+/// If there are many heads, only the matrices of the first two are shown.
 inline constexpr std::size_t kShownHeads = 2;
 
-/// What stands before a row of a matrix.
+/// The label of a row of a matrix.
 std::string row_name(const Explanation& explanation, const ShownMatrix& matrix, std::size_t row);
 
 /// Euclidean length of a row.

@@ -7,7 +7,7 @@
 
 namespace mha {
 
-/// What a terminal can show. `none` uses shades of characters (` ░▒▓█`).
+/// The colours of a terminal. `none` uses shades of characters (` ░▒▓█`).
 enum class ColorDepth { none, ansi16, ansi256, truecolor };
 
 struct HeatmapOptions {
@@ -15,8 +15,8 @@ struct HeatmapOptions {
   ColorDepth color = ColorDepth::none;
 };
 
-/// Attention maps for a terminal: queries down, keys across. A few maps get labels on both axes and, where they fit,
-/// the weights in percent; many become small multiples, a band a layer, rows labelled, columns numbered.
+/// Attention maps for a terminal: queries down, keys across. A few maps get labels on both axes and, if they fit, the
+/// weights in percent. Many become small multiples, one band per layer, with labelled rows and numbered columns.
 /// The colour of a cell follows the square root of its weight; a legend says so. Inputs too long for the width are cut,
 /// and a line says by how much. Control characters in tokens are shown as escapes.
 std::string heatmap(const AttentionMaps& maps, const HeatmapOptions& options);

@@ -8,7 +8,7 @@
 
 namespace mha {
 
-/// Puts `text` where the template has its first `mark`. Fill marks from the end of the page to its start, so that no
+/// Replaces the first `mark` of the template by `text`. Fill marks from the end of the page to its start, so that no
 /// inserted text is searched for the next mark.
 inline void fill_mark(std::string& page, std::string_view mark, std::string_view text) {
   const std::size_t at = page.find(mark);
@@ -16,7 +16,7 @@ inline void fill_mark(std::string& page, std::string_view mark, std::string_view
   page.replace(at, mark.size(), text);
 }
 
-/// JSON that may stand inside a <script> element: without '<' and '>' it holds nothing that looks like a tag.
+/// JSON that is safe inside a <script> element: without '<' and '>', nothing in it looks like a tag.
 std::string script_json(const nlohmann::ordered_json& value);
 
 }  // namespace mha

@@ -35,7 +35,7 @@ struct Picture {
   std::vector<Text> texts;
 };
 
-/// Small multiples, a row a layer; one map gets large cells with the weights in percent. Labels on both axes, a scale.
+/// Small multiples, one row per layer; one map gets large cells with percentages. Labels on both axes, a scale.
 Picture attention_picture(const AttentionMaps& maps, const InputFacts& facts);
 
 /// The same without title and scale, for a page that has its own.

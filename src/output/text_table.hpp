@@ -10,8 +10,8 @@ namespace mha {
 
 enum class Align { left, right };
 
-/// Columns for a terminal, two blanks apart. Cells are escaped for a terminal and cut with `…` where the table would be
-/// wider than asked; left-aligned (text) columns give way first.
+/// Columns for a terminal, two blanks apart. Cells are escaped for a terminal, and cut with `…` if the table would be
+/// too wide; left-aligned (text) columns are cut first.
 class TextTable {
  public:
   struct Column {

@@ -15,7 +15,7 @@
 
 namespace mha {
 
-/// What a head on top of an encoder is for.
+/// The purpose of a head on top of an encoder.
 ///   fill_mask  scores of the vocabulary at single tokens
 ///   classify   scores of labels for the whole input (classification, regression, re-ranking)
 ///   tag        scores of labels for every token
@@ -27,7 +27,7 @@ std::string_view name_of(Task task);
 /// logits (EuroBERT "late").
 enum class HeadPooling { tokens, first, mean, mean_of_logits };
 
-/// A head as data: logits = norm(activation(x · denseᵀ + b)) · outᵀ + b. What is absent is left out.
+/// A head as data: logits = norm(activation(x · denseᵀ + b)) · outᵀ + b. Absent parts are left out.
 /// This is the shape of every family's heads (BERT's pooler is the dense layer of its classifier).
 struct HeadWeights {
   Task task = Task::classify;
@@ -36,7 +36,7 @@ struct HeadWeights {
   Activation activation = Activation::none;
   NormWeights norm;  ///< [d_dense], a LayerNorm
   double eps = 1e-5;
-  LinearWeights out;                  ///< [outputs, d_dense]; tied to the word table where the family says so
+  LinearWeights out;                  ///< [outputs, d_dense]; tied to the word table if the family says so
   std::shared_ptr<const void> owner;  ///< keeps the views valid
 };
 

@@ -11,7 +11,7 @@ struct AttentionWeights {
   LinearWeights query, key, value, output;
   LinearWeights position_key, position_query;  ///< DeBERTa without shared keys
   NormWeights norm;                            ///< post: after the residual; pre: before the projections
-  Weight relative_bias;                        ///< [buckets, n_heads] where each layer has its own (UMT5)
+  Weight relative_bias;                        ///< [buckets, n_heads] if each layer has its own (UMT5)
 };
 
 struct FeedForwardWeights {

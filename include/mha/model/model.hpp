@@ -39,7 +39,7 @@ struct TokenizerOnly {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::optional<std::size_t> max_length;  ///< tokens with specials; empty: no limit
   std::vector<std::string> notes;         ///< facts worth a warning
-  SentenceConfig sentence;                ///< prompts, where the folder has them
+  SentenceConfig sentence;                ///< prompts, if the folder has them
 };
 TokenizerOnly load_tokenizer(const ModelLocation& location, const LoadOptions& options);
 
@@ -69,13 +69,13 @@ class Model {
   const Encoder& encoder() const;
   const SentenceConfig& sentence() const;
   std::optional<std::size_t> max_length() const;  ///< tokens with specials
-  /// Width of the sentence vector with that pooling. Throws Error{usage} where the model has no pooler weights, or its
+  /// Width of the sentence vector with that pooling. Throws Error{usage} if the model has no pooler weights, or its
   /// dense modules were made for another pooling.
   std::size_t embedding_width(const std::vector<PoolingMode>& pooling) const;
 
   /// Heads that the files hold.
   std::vector<Task> tasks() const;
-  /// Reads one of them. Throws Error{model} where it is not there.
+  /// Reads one of them. Throws Error{model} if it is absent.
   std::shared_ptr<const Head> load_head(Task task) const;
 
   const std::vector<Decision>& decisions() const;
@@ -84,7 +84,7 @@ class Model {
   const std::vector<std::string>& notes() const;  ///< facts worth a warning, e.g. a capped length
   std::size_t parameters() const;                 ///< numbers that the encoder and its dense modules use
   std::size_t weight_bytes() const;               ///< their bytes in the files
-  std::string weights_dtype() const;              ///< "F32", or "F32+I8" where there are several
+  std::string weights_dtype() const;              ///< "F32", or "F32+I8" if there are several
 
   ~Model();
 

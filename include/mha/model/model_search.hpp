@@ -5,7 +5,7 @@
 
 namespace mha {
 
-/// Where names are looked up: environment of the process, read by the command line and handed in.
+/// Places where names are looked up. The command line fills them from the environment.
 struct ModelSearch {
   std::string model_path;  ///< $MHA_MODEL_PATH, colon separated
   std::string share_dir;   ///< installed share/mha/models

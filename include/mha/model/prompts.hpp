@@ -9,9 +9,9 @@
 
 namespace mha {
 
-/// The prompt that stands in front of an input. With a name, that prompt; with a role, `query`'s prompt or the first of
-/// `document`, `passage`, `corpus`; without either, or where the model has no prompt of that role, the default one.
-/// Throws Error{usage} for a name or role that is not there, with the nearest.
+/// The prompt before an input. A name chooses that prompt; a role chooses `query`, or the first of `document`,
+/// `passage` and `corpus`. Without either, or if the model has no prompt for that role, it is the default prompt.
+/// Throws Error{usage} for an unknown name or role, with the nearest.
 struct PromptChoice {
   std::optional<std::string> text;  ///< --prompt: as it is, also when empty
   std::optional<std::string> name;  ///< --prompt-name

@@ -9,9 +9,9 @@ enum class Activation { none, relu, gelu, gelu_tanh, quick_gelu, silu, tanh, rel
 
 /// x[i] = activation(x[i]) in place, i < count. An element's result depends on its value alone.
 ///
-/// Largest error against the exact function in ULP of the result, where that is at least 2⁻¹¹⁸ (what is smaller is any
-/// number below that); held by tests: relu and relu_squared 0.5; tanh and silu 4; gelu 6. In the far negative tail,
-/// where the rounding of constants and argument counts: quick_gelu 20, gelu_tanh 170; on CPUs without FMA gelu and
+/// Largest error against the exact function in ULP of the result, for results of at least 2⁻¹¹⁸ (smaller results may be
+/// any number below that). Tests check: relu and relu_squared 0.5; tanh and silu 4; gelu 6. In the far negative tail,
+/// rounding of constants and argument counts: quick_gelu 20, gelu_tanh 170; on CPUs without FMA, gelu and
 /// quick_gelu 80.
 ///   gelu         x · Φ(x) = x/2 · (1 + erf(x/√2))                     (Hendrycks & Gimpel 2016, §2)
 ///   gelu_tanh    x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³)))         (the same, approximation)

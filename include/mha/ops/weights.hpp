@@ -7,11 +7,11 @@
 
 namespace mha {
 
-/// One constant array of a model: a view into the mapped file, of any float type or I8 with one scale a row.
+/// One constant array of a model: a view into the mapped file, of any float type, or I8 with one scale per row.
 struct Weight {
   std::string name;  ///< as in the file, for messages
   TensorView view;   ///< [out, in] or [n]; data == nullptr: absent
-  TensorView scale;  ///< [out] F32 where `view` is I8; data == nullptr otherwise
+  TensorView scale;  ///< [out] F32 if `view` is I8; data == nullptr otherwise
 
   bool present() const { return view.data != nullptr; }
   std::size_t rows() const { return view.shape.empty() ? 0 : view.shape[0]; }

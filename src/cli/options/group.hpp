@@ -9,7 +9,7 @@ class OptionList;
 struct OptionGroup {
   /// Adds the options; their setters write to `options`.
   void (*declare)(OptionList& list, Options& options);
-  /// What can be wrong with options that are right one by one; needs no model. Throws Error{usage}. May be null.
+  /// Checks combinations of options; needs no model. Throws Error{usage}. May be null.
   void (*check)(const Options& options) = nullptr;
 };
 

@@ -10,10 +10,10 @@
 
 namespace mha::cli {
 
-/// What happens to an input that cannot be processed.
+/// The policy for inputs that cannot be processed.
 enum class OnError { fail, skip, record, replace };
 
-/// Where inputs come from. `texts` are the arguments of the command.
+/// The source of inputs. `texts` are the arguments of the command.
 struct InputOptions {
   std::vector<std::string> texts;
   std::optional<std::string> pair;
@@ -28,7 +28,7 @@ struct InputOptions {
   std::size_t shards = 1;
   bool latency = false;
 
-  /// Whether a bad input ends the run.
+  /// True if a bad input ends the run.
   bool stops_at_bad() const { return on_error == OnError::fail || on_error == OnError::replace; }
 };
 

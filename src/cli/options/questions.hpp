@@ -5,7 +5,7 @@
 
 namespace mha::cli {
 
-/// What is asked of attention maps; fills `Options::questions`.
+/// Questions about attention maps; fills `Options::questions`.
 extern const OptionGroup kQuestions;
 
 }  // namespace mha::cli

@@ -9,8 +9,8 @@
 
 #include "model/families/family.hpp"
 
-// What the descendants of BERT spell as it does: tables that a family takes and amends. All are functions, because
-// families are made before `main` in an order that nobody knows.
+// Names that the descendants of BERT share: tables that a family takes and amends. All are functions, because families
+// are made before `main` in an unspecified order.
 namespace mha {
 
 /// A table with some rows changed.
@@ -38,10 +38,10 @@ HeadNames roberta_classify(std::optional<Activation> activation = Activation::ta
 void read_bert_sizes(ConfigReader& read, ModelConfig& config);
 /// The same with a learned table of positions from 0, the only kind.
 void read_bert_positions(ConfigReader& read, ModelConfig& config);
-/// `embedding_size`, where it differs from the width of the layers.
+/// Reads `embedding_size`, which may differ from the width of the layers.
 void read_embedding_size(ConfigReader& read, ModelConfig& config, std::size_t by_default);
-/// A learned table whose rows count from the padding token's id + 1; padding takes the row of its id and is not counted
-/// (create_position_ids_from_input_ids of the reference). `from`: where the offset comes from.
+/// A learned table whose rows count from the padding token's id + 1. Padding takes the row of its id and does not count
+/// (create_position_ids_from_input_ids of the reference). `from` is the source of the offset, for decisions.
 void read_padded_positions(ConfigReader& read, ModelConfig& config, std::int32_t padding, const std::string& from);
 
 }  // namespace mha

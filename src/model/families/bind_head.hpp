@@ -10,7 +10,7 @@
 
 namespace mha {
 
-/// The tasks for which the file holds a head: those that `architectures` names, else those whose arrays are there.
+/// The tasks for which the file holds a head: those that `architectures` names, else those whose arrays exist.
 std::vector<Task> tasks_of(const FamilyModel& family, const WeightSource& source);
 
 /// Finds the arrays of one head and removes their names from `unused`. Errors: model, as ArrayFinder, and if the family

@@ -61,15 +61,15 @@ struct WeightNames {
   }
 };
 
-/// How one family spells a head (see HeadWeights). Names as in WeightNames; they stand without the encoder's prefix, or
-/// with it.
+/// How one family spells a head (see HeadWeights). Names are as in WeightNames, with or without the encoder's
+/// prefix.
 struct HeadNames {
   HeadPooling pooling = HeadPooling::tokens;
   std::string_view dense{};
   std::optional<Activation> activation{};  ///< empty: the encoder's own
   std::string_view norm{};
   std::string_view out{};       ///< empty: the family has no such head
-  std::string_view out_bias{};  ///< where it is not named as `out`
+  std::string_view out_bias{};  ///< if it is not named as `out`
   bool tied = false;            ///< without a weight of its own, `out` is the word table
   bool dense_bias = true;
   bool norm_bias = true;
@@ -89,7 +89,7 @@ struct Family {
   ModelConfig (*config)(ConfigReader& read) = nullptr;
   WeightNames names{};
   HeadTable heads{};
-  /// Where names or heads depend on the configuration.
+  /// Changes names and heads that depend on the configuration; may be null.
   void (*adapt)(ConfigReader& read, const ModelConfig& config, WeightNames& names, HeadTable& heads) = nullptr;
 };
 
@@ -98,7 +98,7 @@ const Family* family_named(std::string_view model_type);
 /// Every `model_type` that is known, sorted.
 std::vector<std::string> family_names();
 
-/// What a configuration file says, read and validated.
+/// The contents of a configuration file, validated.
 struct FamilyModel {
   ModelConfig config;
   WeightNames names;
