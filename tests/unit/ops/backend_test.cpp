@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <utility>
 #include <vector>
@@ -161,7 +162,8 @@ TEST_CASE("I8 weights are multiplied as the codes they are", "[kernels]") {
   }
 }
 
-TEST_CASE("a row has the same bits in every batch, at every place and with any number of threads", "[kernels]") {
+TEST_CASE("a row has the same bits in every batch, at every place and with any number of threads",
+          "[kernels][same-bits]") {
   const auto names = backend_names();
 #ifdef __SANITIZE_ADDRESS__
   // GCC 12's leak check crashes at exit, at times, on thread-local data of a library that threads loaded at run time.
@@ -228,6 +230,40 @@ TEST_CASE("a row has the same bits in every batch, at every place and with any n
                           y.begin() + static_cast<std::ptrdiff_t>((r + 1) * width), whole.data() + chosen[r] * width);
       }
       CHECK(same);
+    }
+  }
+}
+
+TEST_CASE("a row has the same bits at every place of a block, whatever the widths", "[kernels][same-bits]") {
+  const auto names = backend_names();
+  for (const std::string name : {"auto", "onednn"}) {
+    if (name != "auto" && std::find(names.begin(), names.end(), name) == names.end()) continue;
+    const Backend& backend = backend_named(name);
+    for (const auto& [in, out] : {std::pair<std::size_t, std::size_t>{1, 1},
+                                  {3, 17},
+                                  {31, 64},
+                                  {100, 33},
+                                  {384, 96},
+                                  {130, 1},
+                                  {768, 48},
+                                  {1536, 20}}) {
+      const test::LinearCase layer(in, out, 91);
+      const auto packed = layer.pack(backend, Precision::f32);
+      const std::vector<float> one = test::normals(in, 92);
+      for (const std::size_t rows : {2U, 7U, 24U, 31U, 65U}) {
+        CAPTURE(name, in, out, rows);
+        std::vector<float> x(rows * in);
+        for (std::size_t r = 0; r < rows; ++r) std::copy_n(one.data(), in, x.data() + r * in);
+        std::vector<float> y(rows * out);
+        std::vector<float> alone(out);
+        backend.linear(*packed, {x.data(), rows, in}, {y.data(), rows, out}, {}, nullptr);
+        backend.linear(*packed, {one.data(), 1, in}, {alone.data(), 1, out}, {}, nullptr);
+        bool same = true;
+        for (std::size_t r = 0; r < rows; ++r) {
+          same = same && std::memcmp(y.data() + r * out, alone.data(), out * sizeof(float)) == 0;
+        }
+        CHECK(same);
+      }
     }
   }
 }
