@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "cli/command.hpp"
+#include "cli/environment.hpp"
 #include "cli/log.hpp"
 #include "cli/options.hpp"
 #include "io/output_stream.hpp"
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   mha::guard_standard_streams();
   mha::install_signal_cleanup();
   try {
+    mha::cli::apply_environment();
     return run(argc, argv);
   } catch (const mha::ReaderGone&) {
     return 0;

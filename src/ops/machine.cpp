@@ -4,12 +4,12 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <vector>
 
 #include "mha/core/tensor.hpp"
 #include "ops/cpu.hpp"
+#include "ops/cpu_name.hpp"
 #include "ops/native/engines.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -106,17 +106,6 @@ double engine_rate(const native::Engine* engine) {
 }
 
 }  // namespace
-
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.rfind("model name", 0) != 0) continue;
-    const std::size_t value = line.find(": ");
-    if (value != std::string::npos) return line.substr(value + 2);
-  }
-  return "unknown";
-}
 
 Machine measure_machine() {
   constexpr double kGiga = 1e9;

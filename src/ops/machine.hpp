@@ -4,9 +4,6 @@
 
 namespace mha {
 
-/// Model name of the CPU as the system gives it; "unknown" where it gives none.
-std::string cpu_name();
-
 /// What this machine is and can do: context for measured times.
 struct Machine {
   std::string cpu;       ///< its name

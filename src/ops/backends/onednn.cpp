@@ -100,7 +100,8 @@ class OnednnBackend final : public Backend {
   std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
                                      std::span<const float>) const override {
     if (!supports(precision))
-      throw_usage("backend: onednn: it computes in f32 only; use --dtype f32 or --backend native");
+      throw_usage("backend: onednn: expected f32, got " + std::string(name_of(precision)) +
+                  "; the backend native has others");
     const JoinedWeights source(joined);
     auto linear = std::make_unique<OnednnLinear>();
     linear->in = source.in();
@@ -211,8 +212,8 @@ namespace mha {
 
 const Backend& onednn_backend() {
   throw_usage(
-      "backend: onednn: this build was made without dnnl.h; install libdnnl-dev and build again, or use --backend "
-      "native");
+      "backend: onednn: this build was made without dnnl.h; install libdnnl-dev and build again, or choose another "
+      "backend");
 }
 
 bool onednn_built() { return false; }

@@ -25,19 +25,9 @@ struct OpenblasLinear final : PackedLinear {
   std::vector<float> bias;
 };
 
-/// OpenBLAS 0.3.21 does not know newer models and falls back to kernels without AVX-512, or without AVX: the core type
-/// is chosen from the features instead. nullptr: its own choice.
-const char* core_type(const CpuFeatures& cpu) {
-  if (cpu.avx512) return "SkylakeX";
-  if (cpu.avx2) return "Haswell";
-  return nullptr;
-}
-
 class OpenblasBackend final : public Backend {
  public:
   OpenblasBackend() {
-    const LoadVariable core("OPENBLAS_CORETYPE", core_type(cpu_features()));
-    const LoadVariable threads("OPENBLAS_NUM_THREADS", "1");
     void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       throw_usage(std::string("backend: openblas: expected ") + kLibrary +
@@ -66,7 +56,9 @@ class OpenblasBackend final : public Backend {
 
   std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
                                      std::span<const float>) const override {
-    if (!supports(precision)) throw_usage("backend: openblas: it computes in f32 only; use --dtype f32");
+    if (!supports(precision))
+      throw_usage("backend: openblas: expected f32, got " + std::string(name_of(precision)) +
+                  "; the backend native has others");
     const JoinedWeights source(joined);
     if (std::max(source.in(), source.out()) > static_cast<std::size_t>(std::numeric_limits<blasint>::max())) {
       throw_model("weights: openblas: a dimension is beyond what it can count");
@@ -105,6 +97,15 @@ class OpenblasBackend final : public Backend {
 };
 
 }  // namespace
+
+std::vector<std::pair<const char*, const char*>> openblas_variables() {
+  std::vector<std::pair<const char*, const char*>> variables{{"OPENBLAS_NUM_THREADS", "1"}};
+  // OpenBLAS 0.3.21 does not know newer models and falls back to kernels without AVX-512, or without AVX: the core type
+  // is chosen from the features instead.
+  const CpuFeatures& cpu = cpu_features();
+  if (cpu.avx2) variables.emplace_back("OPENBLAS_CORETYPE", cpu.avx512 ? "SkylakeX" : "Haswell");
+  return variables;
+}
 
 const Backend& openblas_backend() {
   static const OpenblasBackend backend;

@@ -112,7 +112,9 @@ class ReferenceBackend final : public Backend {
 
   std::unique_ptr<PackedLinear> pack(std::span<const LinearWeights* const> joined, Precision precision,
                                      std::span<const float>) const override {
-    if (!supports(precision)) throw_usage("backend: reference: it computes in f32 only; use --dtype f32");
+    if (!supports(precision))
+      throw_usage("backend: reference: expected f32, got " + std::string(name_of(precision)) +
+                  "; the backend native has others");
     const JoinedWeights source(joined);
     auto packed = std::make_unique<ReferenceLinear>();
     packed->in = source.in();

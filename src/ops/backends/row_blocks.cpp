@@ -1,7 +1,6 @@
 #include "ops/backends/row_blocks.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "core/round_up.hpp"
 #include "ops/vector.hpp"
@@ -32,14 +31,6 @@ void linear_in_row_blocks(std::size_t block, const std::vector<float>& bias, Con
     }
     if (tail.norm != nullptr) normalize_rows(*tail.norm, out, out);
   });
-}
-
-LoadVariable::LoadVariable(const char* name, const char* value) : name_(name) {
-  if (value != nullptr && std::getenv(name) == nullptr) set_ = ::setenv(name, value, 0) == 0;
-}
-
-LoadVariable::~LoadVariable() {
-  if (set_) ::unsetenv(name_);
 }
 
 }  // namespace mha

@@ -13,17 +13,4 @@ void linear_in_row_blocks(std::size_t block, const std::vector<float>& bias, Con
                           const LinearTail& tail, Executor* executor,
                           const std::function<void(ConstMatrix, Matrix)>& product);
 
-/// Sets an environment variable for the time of loading a library that reads it, unless the user has set it.
-class LoadVariable {
- public:
-  LoadVariable(const char* name, const char* value);
-  ~LoadVariable();
-  LoadVariable(const LoadVariable&) = delete;
-  LoadVariable& operator=(const LoadVariable&) = delete;
-
- private:
-  const char* name_;
-  bool set_ = false;
-};
-
 }  // namespace mha

@@ -25,7 +25,8 @@ native::Scratch& scratch() {
 
 const Engine& require_engine(Precision precision) {
   if (const Engine* engine = native::engine_of(precision)) return *engine;
-  throw_usage("backend: native: this CPU has no instructions for the precision asked for; use --dtype f32");
+  throw_usage("backend: native: this CPU has no instructions for " + std::string(name_of(precision)) +
+              "; f32 works on every CPU");
 }
 
 /// How one call is cut: runs of rows when there are many, else groups of panels.
@@ -56,7 +57,7 @@ class NativeBackend final : public Backend {
 
   std::string description() const override {
     std::string text = "native: f32 by " + std::string(native::engine_f32()->name());
-    for (const Precision precision : {Precision::bf16, Precision::int8}) {
+    for (const Precision precision : {Precision::bf16, Precision::bf16x3, Precision::bf16x6, Precision::int8}) {
       if (const Engine* engine = native::engine_of(precision))
         text += ", " + std::string(name_of(precision)) + " by " + std::string(engine->name());
     }
