@@ -24,3 +24,5 @@ foreach(card IN LISTS cards)
   cmake_path(GET card PARENT_PATH folder)
   install(FILES ${card} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder} COMPONENT program)
 endforeach()
+# Manual pages and completions, of the target mha_manual.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT program OPTIONAL)

@@ -40,6 +40,7 @@ std::string lower_ascii(std::string_view text) {
 }  // namespace
 
 std::string AttentionMaps::name(std::size_t layer, std::size_t head) const {
+  if (rolled_out) return "rollout";
   return axis_name(layers, layer) + "." + axis_name(heads, head);
 }
 
@@ -157,6 +158,7 @@ AttentionMaps rollout(const AttentionMaps& maps) {
   }
   AttentionMaps result = average_layers(mean);
   for (std::size_t i = 0; i < product.size(); ++i) result.weights[i] = static_cast<float>(product[i]);
+  result.rolled_out = true;
   return result;
 }
 

@@ -15,7 +15,7 @@ inline std::vector<Record> read_block(RecordSource& source, std::size_t count) {
   while (block.size() < count) {
     Record record;
     if (!source.next(record)) break;
-    if (record.bad()) throw_input(record.error);
+    if (record.bad()) throw_input(record.input.error);
     block.push_back(std::move(record));
   }
   return block;
@@ -28,10 +28,7 @@ class BlockSource : public RecordSource {
   bool next(Record& record) override {
     if (next_ == records_.size()) return false;
     record.clear();
-    record.index = records_[next_].index;
-    record.text = records_[next_].text;
-    record.text_pair = records_[next_].text_pair;
-    record.place = records_[next_].place;
+    record.input = records_[next_].input;
     ++next_;
     return true;
   }

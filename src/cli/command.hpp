@@ -26,6 +26,7 @@ struct Command {
   void (*check)(const Options& options) = nullptr;
   std::vector<Format> formats;  ///< the first is the default; empty: it writes no results
 
+  bool hidden = false;           ///< help does not list it: scripts call it
   bool inputs_optional = false;  ///< it has work without inputs: a terminal on standard input is not refused
   bool single_texts = false;     ///< inputs are single texts, never pairs
   bool takes_query = false;      ///< the first TEXT is no input but `Options::query`

@@ -90,7 +90,8 @@ std::string general_help(std::size_t columns, std::string_view family) {
       0, 0, columns);
   out += "\nCommands:\n";
   for (const Command* command : commands()) {
-    if (command->name.starts_with(family)) append_entry(out, command->name, command->summary, columns);
+    if (!command->hidden && command->name.starts_with(family))
+      append_entry(out, command->name, command->summary, columns);
   }
   Options options;
   OptionList list = all_options(options);

@@ -8,7 +8,8 @@
 
 #include <string>
 
-#include "output/json_values.hpp"
+#include "core/json_writer.hpp"
+#include "io/process.hpp"
 #include "output/terminal_text.hpp"
 
 namespace mha::cli {
@@ -55,9 +56,7 @@ void Log::say(int level, std::string_view name, std::string_view message) {
   progress("");
   std::string line;
   if (json_) {
-    line = "{\"level\":\"" + std::string(name) + "\",\"message\":";
-    append_json_piece(line, message);
-    line += '}';
+    JsonWriter(line).begin_object().member("level", name).member("message", message).end_object();
   } else {
     line = "mha-cli: " + std::string(name) + ": " + one_paragraph(message);
   }
@@ -74,6 +73,7 @@ void Log::progress(std::string_view line) {
   std::string text = "\r\x1b[K";
   text += line;
   drawn_ = !line.empty();
+  set_line_open(drawn_);
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) progress_ = false;
 }
 

@@ -1,5 +1,6 @@
 #include <exception>
 #include <new>
+#include <string>
 #include <string_view>
 
 #include "cli/command.hpp"
@@ -48,6 +49,7 @@ int run(int argc, char** argv) {
   const auto options = mha::cli::parse_options(argc, argv);
   if (!options) return 0;
   Log log(options->global);
+  if (const std::string notice = mha::cli::ending_notice(*options); !notice.empty()) log.warning(notice);
   return options->command->run(*options, log);
 }
 
@@ -69,7 +71,7 @@ int main(int argc, char** argv) {
   } catch (const mha::ReaderGone&) {
     return 0;
   } catch (const mha::Error& error) {
-    return report(argc, argv, error.what(), exit_code(error.kind()));
+    return report(argc, argv, mha::cli::message_of(error), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
     return report(argc, argv, "memory: not enough for this model and input; try shorter inputs or fewer --threads", 1);
   } catch (const std::exception& error) {

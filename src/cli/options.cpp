@@ -33,6 +33,13 @@ OptionList all_options(Options& options) {
   return list;
 }
 
+std::string message_of(const Error& error) {
+  if (error.parameter().empty()) return error.what();
+  std::string option = "--" + error.parameter();
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option + ": " + std::string(error.message());
+}
+
 void check_options(const Options& options) {
   for (const OptionGroup* group : options.command->options) {
     if (group->check != nullptr) group->check(options);

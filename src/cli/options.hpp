@@ -16,6 +16,7 @@
 #include "cli/options/questions.hpp"
 #include "cli/options/tokens.hpp"
 #include "cli/options/windows.hpp"
+#include "mha/core/error.hpp"
 
 namespace mha::cli {
 
@@ -61,6 +62,9 @@ OptionList all_options(Options& options);
 
 /// What can be wrong with options that are right one by one; needs no model. Throws Error{usage}.
 void check_options(const Options& options);
+
+/// The message of an error, with the option that sets the parameter it is about: "--max-length: …".
+std::string message_of(const Error& error);
 
 /// Reads the command line. Help and version are printed here and end in an empty result. Throws Error{usage}.
 std::optional<Options> parse_options(int argc, char** argv);

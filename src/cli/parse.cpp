@@ -122,7 +122,7 @@ class WordParser {
 std::vector<std::string> command_words(std::string_view family) {
   std::vector<std::string> words;
   for (const Command* command : commands()) {
-    if (!command->name.starts_with(family)) continue;
+    if (command->hidden || !command->name.starts_with(family)) continue;
     const std::string_view rest = command->name.substr(family.size());
     std::string word(rest.substr(0, rest.find(' ')));
     if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(std::move(word));
@@ -231,8 +231,14 @@ class Parser {
     given_.insert(given_.end(), parser.given.begin(), parser.given.end());
     for (const Given& given : given_) list.find(given.name)->set(given.value);
     options_.input.texts = std::move(parser.rest);
+    const std::size_t plain = options_.input.texts.size();  // what stands behind -- is never a name
     options_.input.texts.insert(options_.input.texts.end(), texts.begin(), texts.end());
     if (command.takes_query) take_query();
+    if (options_.input.texts == std::vector<std::string>{"-"} && texts.empty() && plain > 0 &&
+        list.find("--input") != nullptr) {
+      options_.input.texts.clear();
+      options_.input.files.emplace_back("-");
+    }
     return std::move(options_);
   }
 

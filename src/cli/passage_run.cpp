@@ -22,15 +22,15 @@ class TextVectors : public RecordSource, public RecordSink {
   explicit TextVectors(const std::vector<std::string>& texts) : texts_(texts) {}
   bool next(Record& record) override {
     if (next_ == texts_.size()) return false;
-    record.index = next_;
-    record.text = texts_[next_++];
-    record.place = "query " + std::to_string(next_);
+    record.input.index = next_;
+    record.input.text = texts_[next_++];
+    record.input.set_place("query " + std::to_string(next_));
     return true;
   }
   bool ready() override { return true; }
   void render(Record&) const override {}
   bool accept(Record& record) override {
-    if (record.bad()) throw_input(record.error);
+    if (record.bad()) throw_input(record.input.error);
     vectors.push_back(std::move(record.embedding));
     return true;
   }

@@ -113,6 +113,8 @@ Plan common_plan(const Options& options, const PlanRequest& request, const Sente
   schema.questions = options.questions;
   schema.ids = reads_json_lines(options.input);
   schema.errors = options.input.on_error == OnError::record;
+  schema.scratch_folder = scratch_folder();
+  schema.to_terminal = writes_to_terminal(options.output);
   schema.columns = terminal_columns(STDOUT_FILENO);
   schema.color = options.output.to_stdout() || options.global.color == When::always
                      ? color_depth(options.global.color, STDOUT_FILENO)
@@ -198,6 +200,9 @@ Plan make_plan(const Options& options, const PlanRequest& request, const ModelHe
     work.wanted.attention_heads = schema.heads;
   }
   work.wanted.ablated = resolve_ablated(options.heads.ablate, config.n_layers, config.n_heads);
+  for (std::size_t i = 0; i < work.wanted.ablated.size(); ++i) {
+    if (work.wanted.ablated[i] != 0) schema.ablated.emplace_back(i / config.n_heads, i % config.n_heads);
+  }
   return plan;
 }
 

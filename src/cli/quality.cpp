@@ -32,7 +32,7 @@ std::vector<double> ranks(std::span<const double> values) {
 std::vector<RatedPair> read_rated_pairs(const std::string& file) {
   TextReader reader = TextReader::from_files({file}, {.format = InputFormat::lines});
   std::vector<RatedPair> pairs;
-  for (InputRecord line; reader.next(line);) {
+  for (Input line; reader.next(line);) {
     if (!line.error.empty()) throw_input(line.error);
     const std::string_view text = line.text;
     const std::size_t first = text.find('\t');

@@ -40,13 +40,7 @@ class TextsOfFile : public RecordSource {
   explicit TextsOfFile(const std::string& file) : reader_(TextReader::from_files({file})) {}
 
   bool next(Record& record) override {
-    InputRecord input;
-    if (!reader_.next(input)) return false;
-    record.index = input.index;
-    record.text = std::move(input.text);
-    record.text_pair = std::move(input.text_pair);
-    record.error = std::move(input.error);
-    record.place = input.place();
+    if (!reader_.next(record.input)) return false;
     return true;
   }
   bool ready() override { return true; }
@@ -60,7 +54,7 @@ class RangeSink : public RecordSink {
  public:
   void render(Record&) const override {}
   bool accept(Record& record) override {
-    if (record.bad()) throw_input(record.error);
+    if (record.bad()) throw_input(record.input.error);
     if (record.windows.empty()) add(record.embedding);
     for (const Record& window : record.windows) add(window.embedding);
     return true;

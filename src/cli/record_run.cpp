@@ -57,7 +57,7 @@ bool OutputSink::accept(Record& record) {
   ++inputs_;
   tokens_ += record.tokens();
   if (!record.bad()) {
-    if (record.encoding.truncated() && record.encoding.overflowing.empty()) ++cut_;
+    if (record.truncated) ++cut_;
     complete(record);
     if (shown(record)) write(record);
     return true;
@@ -66,10 +66,10 @@ bool OutputSink::accept(Record& record) {
   switch (options_.input.on_error) {
     case OnError::fail:
     case OnError::replace:
-      failure_ = record.error;
+      failure_ = record.input.error;
       return false;
     case OnError::skip:
-      log_.error(record.error + "; skipped");
+      log_.error(record.input.error + "; skipped");
       return true;
     case OnError::record:
       write(record);

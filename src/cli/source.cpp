@@ -66,20 +66,17 @@ bool InputSource::ready() {
 
 bool InputSource::next(Record& record) {
   if (!std::exchange(waiting_, false) && (end_ || !read())) return false;
-  record.index = input_.index;
-  record.id.swap(input_.id_json);
-  record.text.swap(input_.text);
-  record.text_pair.swap(input_.text_pair);
-  record.extra.swap(input_.extra_json);
-  record.error.swap(input_.error);
-  record.place = input_.place();
-  if (input_.replaced) log_.warning(input_.place_at(*input_.replaced) + ": invalid UTF-8 replaced by U+FFFD");
+  std::swap(record.input, input_);
+  const Input& input = record.input;
+  if (input.replaced) log_.warning(input.place_at(*input.replaced) + ": invalid UTF-8 replaced by U+FFFD");
   return true;
 }
 
 bool reads_json_lines(const InputOptions& input) {
   if (!input.texts.empty()) return false;
-  if (input.format != InputFormat::automatic) return input.format == InputFormat::jsonl;
+  if (input.format != InputFormat::automatic) {
+    return input.format == InputFormat::jsonl || input.format == InputFormat::json;
+  }
   return std::any_of(input.files.begin(), input.files.end(),
                      [](const std::string& file) { return file.ends_with(".jsonl") || file.ends_with(".ndjson"); });
 }

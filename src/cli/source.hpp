@@ -32,7 +32,7 @@ class InputSource : public RecordSource {
   const InputOptions& options_;
   Log& log_;
   TextReader reader_;
-  InputRecord input_;
+  Input input_;
   std::size_t first_;
   bool waiting_ = false;  // `input_` holds a record that was read to answer `ready`
   bool end_ = false;

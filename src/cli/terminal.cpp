@@ -30,6 +30,13 @@ std::size_t terminal_columns(int descriptor) {
   return kDefaultColumns;
 }
 
+bool writes_to_terminal(const OutputOptions& output) { return output.to_stdout() && isatty(STDOUT_FILENO) != 0; }
+
+std::string scratch_folder() {
+  const std::string_view folder = environment("TMPDIR");
+  return folder.empty() ? "/tmp" : std::string(folder);
+}
+
 ColorDepth color_depth(When color, int descriptor) {
   const std::string_view term = environment("TERM");
   const bool wanted = color == When::always || (color == When::automatic && isatty(descriptor) != 0 && term != "dumb" &&

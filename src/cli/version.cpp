@@ -22,6 +22,8 @@ std::string description_of(const std::string& backend) {
 }
 
 }  // namespace
+std::string version_number() { return MHA_VERSION; }
+std::string release_date() { return MHA_DATE; }
 
 std::string version_text() {
   std::string text = "mha-cli " MHA_VERSION " (" MHA_COMMIT ")\n";

@@ -1,7 +1,9 @@
 #include "io/json_record.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/json_text.hpp"
 #include "core/utf8.hpp"
@@ -14,7 +16,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kJsonSpace = " \t\r\n";
+constexpr std::string_view kNumber = "+-.0123456789eE";
 constexpr std::size_t kNone = std::string_view::npos;
+constexpr int kNumberOverflow = 406;  // of nlohmann/json
+constexpr const char* kHint = "; each line must be one whole record; the input format json reads records over lines";
 
 // The code unit of the escape `\uXXXX` at `position`, or -1 if there is none.
 int unicode_escape(std::string_view text, std::size_t position) {
@@ -55,7 +60,7 @@ std::size_t lone_surrogate(std::string_view text, std::size_t position) {
 // found even after the error.
 class RecordReader {
  public:
-  RecordReader(std::string_view text, const TextReaderOptions& options, InputRecord& record)
+  RecordReader(std::string_view text, const TextReaderOptions& options, Input& record)
       : text_(text), options_(options), record_(record) {}
 
   std::string problem;       // the first one; empty: none
@@ -64,10 +69,19 @@ class RecordReader {
 
   void read() {
     const std::size_t start = text_.find_first_not_of(kJsonSpace);
-    if (text_[start] != '{') return note("expected a JSON object, got " + utf8::quoted(text_.substr(start, 20)), start);
+    if (text_[start] != '{') {
+      const std::string hint = text_[start] == '[' ? kHint : "";
+      return note("expected a JSON object, got " + utf8::quoted(text_.substr(start, 20)) + hint, start);
+    }
     // The library reads a NUL byte as the end of the text.
     if (const std::size_t nul = text_.find('\0'); nul != kNone) return note("not valid JSON: a NUL byte", nul);
-    json::sax_parse(JsonIterator(text_, 0, position_), JsonIterator(text_, text_.size(), position_), this);
+    parse(text_);
+    if (overflow_) {
+      // Read once more, with a short number in place of each that is larger than a double: those that nobody reads
+      // are no fault, and the others are copied as they were written.
+      forget();
+      parse(without_overflow());
+    }
     if (problem.empty() && !seen_text) note("expected a key " + utf8::quoted(options_.text_key) + ", got none");
   }
 
@@ -113,12 +127,50 @@ class RecordReader {
   }
 
   bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
-    note("not valid JSON: " + json_error_text(error), std::min(position > 0 ? position - 1 : 0, text_.size()));
+    if (error.id == kNumberOverflow && !std::exchange(overflow_, true)) return false;
+    const bool open = text_.find_first_not_of(kJsonSpace, text_.find('{') + 1) == kNone;
+    note("not valid JSON: " + json_error_text(error) + (open ? kHint : ""),
+         std::min(position > 0 ? position - 1 : 0, text_.size()));
     return false;
   }
 
  private:
   enum class Member { text, pair, id, extra, ignored };
+
+  void parse(std::string_view text) {
+    json::sax_parse(JsonIterator(text, 0, position_), JsonIterator(text, text.size(), position_), this);
+  }
+
+  void forget() {
+    seen_text = false;
+    record_.text.clear();
+    record_.text_pair.reset();
+    record_.id_json.clear();
+    record_.extra_json.clear();
+    position_ = depth_ = key_end_ = 0;
+    member_ = Member::ignored;
+    keys_.clear();
+  }
+
+  // The text with `1` and blanks in place of each number that a double cannot hold.
+  std::string without_overflow() {
+    std::string text(text_);
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '"') {
+        for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1U : 0U;
+      } else if (kNumber.find(text[i]) != kNone) {
+        const std::size_t end = std::min(text.find_first_not_of(kNumber, i), text.size());
+        double value = 0;
+        const auto [stop, error] = std::from_chars(text.data() + i, text.data() + end, value);
+        if (error == std::errc::result_out_of_range && stop == text.data() + end) {
+          shortened_.emplace_back(i, end - i);
+          text.replace(i, end - i, std::string(end - i, ' ')).replace(i, 1, 1, '1');
+        }
+        i = end - 1;
+      }
+    }
+    return text;
+  }
 
   void note(const std::string& what, std::size_t where = kNone) {
     if (!problem.empty()) return;
@@ -141,6 +193,11 @@ class RecordReader {
   // number's length is certain.
   bool number(std::size_t length) {
     number_length_ = length;
+    if (!shortened_.empty() && depth_ == 1) {
+      for (const auto& [begin, written] : shortened_) {
+        if (begin == value_begin()) number_length_ = written;
+      }
+    }
     member("a number");
     number_length_ = 0;
     return true;
@@ -185,7 +242,7 @@ class RecordReader {
 
   std::string_view text_;
   const TextReaderOptions& options_;
-  InputRecord& record_;
+  Input& record_;
   std::size_t position_ = 0;
   std::size_t depth_ = 0;
   Member member_ = Member::ignored;
@@ -193,13 +250,15 @@ class RecordReader {
   std::size_t key_end_ = 0;
   std::size_t number_length_ = 0;  // of the value that has just ended, if it is a number
   std::vector<std::string> keys_;
+  bool overflow_ = false;
+  std::vector<std::pair<std::size_t, std::size_t>> shortened_;  // begin and length of numbers that are too large
 };
 
 }  // namespace
 
 bool is_blank_json(std::string_view line) { return line.find_first_not_of(kJsonSpace) == kNone; }
 
-std::string invalid_utf8_text(const InputRecord& record, std::string_view bytes, std::size_t invalid) {
+std::string invalid_utf8_text(const Input& record, std::string_view bytes, std::size_t invalid) {
   std::string text = record.place_at(record.begin + invalid) + ": expected valid UTF-8, got byte " +
                      utf8::printable(bytes.substr(invalid, 1));
   if (record.begin + invalid == 0 && (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF"))) {
@@ -208,7 +267,7 @@ std::string invalid_utf8_text(const InputRecord& record, std::string_view bytes,
   return text;
 }
 
-void parse_json_record(std::string_view line, const TextReaderOptions& options, InputRecord& record) {
+void parse_json_record(std::string_view line, const TextReaderOptions& options, Input& record) {
   std::string repaired;
   std::optional<std::uint64_t> replaced;
   std::string_view text = line;

@@ -77,6 +77,8 @@ std::string npy_header(NpyType type, std::span<const std::size_t> shape) {
 /// Bytes that must wait until the header is known.
 class NpyWriter::Spool {
  public:
+  explicit Spool(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
   void append(std::string_view bytes) {
     memory_.append(bytes);
     if (memory_.size() > kMemoryBytes) spill();
@@ -103,8 +105,7 @@ class NpyWriter::Spool {
 
   void spill() {
     if (!file_) {
-      const char* const folder = std::getenv("TMPDIR");
-      std::string name = (std::filesystem::path(folder != nullptr && *folder != '\0' ? folder : "/tmp") / "mha-XXXXXX");
+      std::string name = folder_ / "mha-XXXXXX";
       file_ = FileDescriptor(::mkostemp(name.data(), O_CLOEXEC));
       if (!file_) fail();
       ::unlink(name.c_str());
@@ -119,17 +120,19 @@ class NpyWriter::Spool {
     memory_.clear();
   }
 
+  std::filesystem::path folder_;
   std::string memory_;
   FileDescriptor file_;
 };
 
-NpyWriter::NpyWriter(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape)
+NpyWriter::NpyWriter(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape,
+                     std::filesystem::path scratch_folder)
     : out_(out), type_(type), shape_(std::move(row_shape)), begin_(out.position()) {
   shape_.insert(shape_.begin(), 0);
   if (out_.can_patch()) {
     out_.write(npy_header(type_, shape_));
   } else {
-    spool_ = std::make_unique<Spool>();
+    spool_ = std::make_unique<Spool>(std::move(scratch_folder));
   }
 }
 

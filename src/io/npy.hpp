@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,12 +20,13 @@ enum class NpyType { float32, int32, int64, int8, uint8 };
 /// row by row; the number of rows need not be known beforehand. C order, `[rows][row_shape…]`.
 ///
 /// If the stream can be patched, rows are written at once and the header is completed at the end. For a pipe, rows are
-/// held in memory and, beyond 16 MiB, in an unnamed temporary file (in TMPDIR, else /tmp).
+/// held in memory and, beyond 16 MiB, in an unnamed temporary file in `scratch_folder`.
 /// The stream must be at the start of the array, and outlives this. Errors: those of the stream; output if the
 /// temporary file cannot be written; internal for values of another type, or not whole rows.
 class NpyWriter {
  public:
-  NpyWriter(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape);
+  NpyWriter(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape,
+            std::filesystem::path scratch_folder = "/tmp");
   ~NpyWriter();
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;

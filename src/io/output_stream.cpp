@@ -42,7 +42,7 @@ std::optional<int> open_descriptor(const fs::path& path) {
 }
 
 [[noreturn]] void refuse_partial(const std::string& name) {
-  throw_usage("--resume: expected an --output that is a file, got " + name);
+  throw_usage(Parameter{"resume"}, "expected an output that is a file, got " + name);
 }
 
 std::string random_name() {

@@ -17,7 +17,11 @@ namespace {
 std::array<std::atomic<char*>, 16> unfinished{};
 static_assert(std::atomic<char*>::is_always_lock_free);
 
+std::atomic<bool> line_open{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
 void on_signal(int signal) {
+  if (line_open.exchange(false) && ::write(STDERR_FILENO, "\n", 1) < 0) line_open = false;
   for (std::atomic<char*>& slot : unfinished) {
     if (const char* path = slot.exchange(nullptr)) ::unlink(path);
   }
@@ -37,15 +41,21 @@ void guard_standard_streams() {
 }
 
 void install_signal_cleanup() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  // A file over its size limit is then an error of the write, with a message.
+  ::signal(SIGXFSZ, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGUSR1,
+                           SIGUSR2, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) {
     struct sigaction action {};
-    if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    // Handlers that are there already, such as a sanitizer's, stay too.
+    if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;
     action = {};
     action.sa_handler = on_signal;
     ::sigfillset(&action.sa_mask);
     ::sigaction(signal, &action, nullptr);
   }
 }
+
+void set_line_open(bool open) { line_open = open; }
 
 void add_unfinished_output(const std::filesystem::path& path) {
   char* const copy = ::strdup(path.c_str());

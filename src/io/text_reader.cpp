@@ -15,6 +15,7 @@
 #include "core/utf8.hpp"
 #include "io/file_descriptor.hpp"
 #include "io/json_record.hpp"
+#include "io/json_splitter.hpp"
 #include "io/mapped_file.hpp"
 #include "mha/core/error.hpp"
 
@@ -58,19 +59,7 @@ Source look_at(const std::string& path, InputFormat format) {
   return source;
 }
 
-bool is_argument(const InputRecord& record) { return *record.source == "argument"; }
-
-std::string argument_place(std::size_t number) { return "argument " + std::to_string(number); }
-
 }  // namespace
-
-std::string InputRecord::place() const { return is_argument(*this) ? argument_place(line) : place_at(begin); }
-
-std::string InputRecord::place_at(std::uint64_t byte) const {
-  const std::string line_place =
-      is_argument(*this) ? argument_place(line) : *source + ": " + line_word + " " + std::to_string(line);
-  return line_place + ", byte " + std::to_string(byte);
-}
 
 /// Either arguments or sources. A source's bytes pass through one buffer; `[begin_, end_)` of it is not yet consumed.
 class TextReader::Implementation {
@@ -93,11 +82,11 @@ class TextReader::Implementation {
     }
   }
 
-  bool next(InputRecord& record) {
+  bool next(Input& record) {
     if (!waiting_) waiting_ = advance(true);
     if (*waiting_ == Step::end) return false;
     waiting_.reset();
-    record = std::move(record_);
+    std::swap(record, record_);
     return true;
   }
 
@@ -172,6 +161,8 @@ class TextReader::Implementation {
     line_ = 0;
     at_end_ = false;
     skipping_ = false;
+    splitter_ = {};
+    closed_ = false;
   }
 
   void close_source() { file_.reset(); }
@@ -209,6 +200,7 @@ class TextReader::Implementation {
 
   // Takes the next complete record from the buffer, if there is one.
   bool take_record() {
+    if (format_ == InputFormat::json) return take_json_value();
     const char ending = format_ == InputFormat::nul ? '\0' : '\n';
     for (;;) {
       const char* const data = buffer_.data();
@@ -259,6 +251,44 @@ class TextReader::Implementation {
     }
   }
 
+  // The same of a source of JSON values.
+  bool take_json_value() {
+    if (offset_ == 0 && rest().starts_with(kByteOrderMark)) pass(kByteOrderMark.size());
+    std::size_t passed = 0;
+    const JsonSplitter::Next next = closed_ ? JsonSplitter::Next::more : splitter_.find_value(rest(), passed);
+    pass(closed_ ? end_ - begin_ : passed);
+    if (next == JsonSplitter::Next::more) return at_end_ && !closed_ && !splitter_.complete() && broken("got the end");
+    if (next == JsonSplitter::Next::wrong) return broken("got " + utf8::quoted(rest().substr(0, 1)));
+    const std::size_t length = splitter_.value_length(rest(), at_end_);
+    if (length == std::string_view::npos) {
+      if (end_ - begin_ <= options_.max_record_bytes) return false;
+      return broken("got a value of more than " + std::to_string(options_.max_record_bytes) + " bytes");
+    }
+    start_record(name_, line_ + 1, "line", offset_);
+    parse_json_record(rest().substr(0, length), options_, record_);
+    pass(length);
+    return true;
+  }
+
+  // Where values are not apart as they must be, nothing more of the source can be read.
+  bool broken(const std::string& got) {
+    start_record(name_, line_ + 1, "line", offset_);
+    record_.error = record_.place() + ": expected JSON objects, one behind the other or in one array, " + got;
+    pass(end_ - begin_);
+    closed_ = true;
+    return true;
+  }
+
+  std::string_view rest() const { return {buffer_.data() + begin_, end_ - begin_}; }
+
+  void pass(std::size_t bytes) {
+    const std::string_view passed = rest().substr(0, bytes);
+    line_ += static_cast<std::size_t>(std::count(passed.begin(), passed.end(), '\n'));
+    offset_ += bytes;
+    bytes_done_ += bytes;
+    begin_ = scanned_ = begin_ + bytes;
+  }
+
   // Consumes the buffer up to `stop`, and the line ending after it.
   void drop(std::size_t stop, bool ended) {
     const std::size_t behind = stop + (ended ? 1 : 0);
@@ -273,7 +303,7 @@ class TextReader::Implementation {
 
   void start_record(std::shared_ptr<const std::string> source, std::size_t line, const char* word,
                     std::uint64_t begin) {
-    record_ = InputRecord{};
+    record_.clear();
     record_.index = index_++;
     record_.source = std::move(source);
     record_.line = line;
@@ -307,6 +337,8 @@ class TextReader::Implementation {
   std::shared_ptr<const std::string> name_;
   InputFormat format_ = InputFormat::lines;
   bool at_end_ = false;
+  JsonSplitter splitter_;
+  bool closed_ = false;       // nothing more of a broken source of JSON values is read
   bool skipping_ = false;     // inside a record that was too long
   std::uint64_t offset_ = 0;  // of buffer_[begin_] in the source
   std::size_t line_ = 0;
@@ -315,7 +347,7 @@ class TextReader::Implementation {
   std::size_t end_ = 0;
   std::size_t scanned_ = 0;  // no record ends in [begin_, scanned_)
 
-  InputRecord record_;
+  Input record_;
   std::optional<Step> waiting_;  // found by `ready`, returned by `next`
   std::size_t index_ = 0;
   std::uint64_t bytes_done_ = 0;
@@ -337,7 +369,7 @@ TextReader TextReader::from_files(const std::vector<std::string>& paths, const T
   return TextReader(std::make_unique<Implementation>(paths, options));
 }
 
-bool TextReader::next(InputRecord& record) { return implementation_->next(record); }
+bool TextReader::next(Input& record) { return implementation_->next(record); }
 bool TextReader::ready() { return implementation_->ready(); }
 std::optional<std::uint64_t> TextReader::total_bytes() const { return implementation_->total_bytes(); }
 std::uint64_t TextReader::bytes_done() const { return implementation_->bytes_done(); }

@@ -7,33 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "io/input.hpp"
+
 namespace mha {
 
 /// How a source is cut into records. `automatic`: JSON Lines for names that end in `.jsonl` or `.ndjson`, else lines.
-enum class InputFormat { automatic, lines, nul, jsonl };
-
-/// One input as it was read.
-struct InputRecord {
-  std::size_t index = 0;                 ///< 0-based over all sources; bad records count
-  std::string id_json;                   ///< the id's JSON text as written, digits and all; empty: none
-  std::string text;                      ///< valid UTF-8; may hold NUL characters
-  std::optional<std::string> text_pair;  ///< the second segment
-  std::string extra_json;  ///< members to pass through, `"key":value,…`, values as written; may be empty
-  std::string error;       ///< why the record is bad, with its place; empty: it is good
-  std::optional<std::uint64_t> replaced;  ///< first byte in the source that became U+FFFD
-
-  std::shared_ptr<const std::string> source;  ///< the file's name, `stdin` or `argument`
-  std::size_t line = 0;                       ///< 1-based line (or record, or argument) of the source
-
-  std::uint64_t begin = 0;  ///< 0-based byte of the source at which the record begins
-
-  /// `b.txt: line 3, byte 17`, as messages about this record begin; of an argument `argument 2`.
-  std::string place() const;
-  /// The same for one byte of the source (of the argument).
-  std::string place_at(std::uint64_t byte) const;
-  /// The word for a line of the source: `line`, or `record` if NUL ends it.
-  const char* line_word = "line";
-};
+/// `json`: the objects of one array, or one behind the other, over any number of lines.
+enum class InputFormat { automatic, lines, nul, jsonl, json };
 
 struct TextReaderOptions {
   InputFormat format = InputFormat::automatic;
@@ -70,7 +50,7 @@ class TextReader {
   TextReader& operator=(TextReader&&) noexcept;
 
   /// Waits for the next record; false at the end.
-  bool next(InputRecord& record);
+  bool next(Input& record);
   /// True if `next` would return at once. Never waits; reads bytes that have arrived.
   bool ready();
 

@@ -4,10 +4,8 @@
 #include <iterator>
 #include <utility>
 
-#include "core/json_text.hpp"
 #include "core/numbers.hpp"
 #include "output/explanation_steps.hpp"
-#include "output/json_values.hpp"
 #include "output/terminal_text.hpp"
 #include "output/text_table.hpp"
 
@@ -93,39 +91,74 @@ std::string cell_text(const AnswerCell& cell, std::optional<int> digits) {
   return text;
 }
 
-void append_row_members(std::string& out, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells,
-                        std::optional<int> digits) {
+void write_row(JsonWriter& json, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (i > 0) out += ',';
-    out += '"' + columns[i] + "\":";
-    if (cells[i].kind == AnswerCell::Kind::text) {
-      append_json_piece(out, cells[i].text);
-    } else {
-      out += cell_text(cells[i], digits);
+    json.key(columns[i]);
+    switch (cells[i].kind) {
+      case AnswerCell::Kind::text:
+        json.text(cells[i].text);
+        break;
+      case AnswerCell::Kind::integer:
+        json.number(cells[i].integer);
+        break;
+      case AnswerCell::Kind::number:
+        json.number(static_cast<float>(cells[i].number));
     }
   }
 }
 
-void append_row_object(std::string& out, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells,
-                       std::optional<int> digits) {
-  out += '{';
-  append_row_members(out, columns, cells, digits);
-  out += '}';
-}
-
-std::string answer_members(const std::vector<Answer>& answers, std::optional<int> digits) {
-  std::string out;
+void write_answers(JsonWriter& json, const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
-    if (!out.empty()) out += ',';
-    out += '"' + answer.name + "\":";
-    if (!answer.single) out += '[';
-    for (std::size_t r = 0; r < answer.rows.size(); ++r) {
-      if (r > 0) out += ',';
-      append_row_object(out, answer.columns, answer.rows[r], digits);
+    json.key(answer.name);
+    if (!answer.single) json.begin_array();
+    for (const auto& row : answer.rows) {
+      json.begin_object();
+      write_row(json, answer.columns, row);
+      json.end_object();
     }
-    if (!answer.single) out += ']';
+    if (!answer.single) json.end_array();
   }
-  return out;
+}
+
+std::string answers_text(const std::vector<Answer>& answers, Format format, std::size_t width,
+                         std::optional<int> digits) {
+  std::string text;
+  switch (format) {
+    case Format::json: {
+      JsonWriter json(text, digits);
+      json.begin_object();
+      write_answers(json, answers);
+      json.end_object();
+      text += '\n';
+      break;
+    }
+    case Format::jsonl:
+      for (const Answer& answer : answers) {
+        for (const auto& row : answer.rows) {
+          std::string line;
+          JsonWriter json(line, digits);
+          json.begin_object();
+          if (answer.single) json.key(answer.name).begin_object();
+          write_row(json, answer.columns, row);
+          if (answer.single) json.end_object();
+          json.end_object();
+          text += line + '\n';
+        }
+      }
+      break;
+    case Format::csv:
+      text = answer_rows(answers[0], kCsv, digits);
+      break;
+    case Format::tsv:
+      text = answer_rows(answers[0], kTsv, digits);
+      break;
+    default:
+      for (const Answer& answer : answers) {
+        append_answer(text, answer, width, digits);
+        text += '\n';
+      }
+  }
+  return text;
 }
 
 std::string answer_rows(const Answer& answer, const Dialect& dialect, std::optional<int> digits) {

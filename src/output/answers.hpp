@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "analysis/questions.hpp"
+#include "core/json_writer.hpp"
 #include "mha/analysis/attention_maps.hpp"
 #include "mha/analysis/head_statistics.hpp"
 #include "output/delimited.hpp"
+#include "output/format.hpp"
 #include "output/results.hpp"
 
 namespace mha {
@@ -32,15 +34,16 @@ std::vector<std::string> answer_columns(const AttentionQuestions& questions);
 /// Statistics as an answer ("stats").
 Answer statistics_answer(const std::vector<HeadStatistics>& heads);
 
-/// `{"score":…,"label":…}` of a row.
-void append_row_object(std::string& out, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells,
-                       std::optional<int> digits);
-/// The same without braces.
-void append_row_members(std::string& out, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells,
-                        std::optional<int> digits);
+/// Members of a row: `"score":…,"label":…`.
+void write_row(JsonWriter& json, const std::vector<std::string>& columns, const std::vector<AnswerCell>& cells);
 
-/// `"find":[{…},…],"edges":[…]`: members of a record.
-std::string answer_members(const std::vector<Answer>& answers, std::optional<int> digits);
+/// Members of a record: `"find":[{…},…],"edges":[…]`.
+void write_answers(JsonWriter& json, const std::vector<Answer>& answers);
+
+/// All answers of a run as one text: an object for JSON, one row per line for JSON Lines, the first answer for CSV and
+/// TSV, tables else. `width` in columns.
+std::string answers_text(const std::vector<Answer>& answers, Format format, std::size_t width,
+                         std::optional<int> digits);
 
 /// A header row, then the rows.
 std::string answer_rows(const Answer& answer, const Dialect& dialect, std::optional<int> digits);

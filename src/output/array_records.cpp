@@ -95,15 +95,17 @@ class NpyFormatter : public RecordFormatter {
 
   void begin(OutputStream& out) override {
     if (schema_.parts.embedding) {
-      writer_.emplace(out, npy_type(schema_.embedding_type), std::vector{schema_.embedding_width});
+      writer_.emplace(out, npy_type(schema_.embedding_type), std::vector{schema_.embedding_width},
+                      schema_.scratch_folder);
     }
   }
   void render(const Record&, std::string&) const override {}
   void join(const Record& record, OutputStream& out) override {
     for (const Array& array : arrays_of(record, schema_)) {
       if (!schema_.parts.embedding) {
-        if (writer_) throw_usage("--format npy: expected one input, got more; npz takes many");
-        writer_.emplace(out, NpyType::float32, std::vector(array.shape.begin() + 1, array.shape.end()));
+        if (writer_) throw_usage(Parameter{"format"}, "npy: expected one input, got more; npz takes many");
+        writer_.emplace(out, NpyType::float32, std::vector(array.shape.begin() + 1, array.shape.end()),
+                        schema_.scratch_folder);
       }
       with_values(array, [&](auto values) { writer_->write(values); });
     }
@@ -125,7 +127,7 @@ class NpzFormatter : public RecordFormatter {
   void begin(OutputStream& out) override { writer_.emplace(out); }
   void render(const Record&, std::string&) const override {}
   void join(const Record& record, OutputStream&) override {
-    std::string prefix = std::to_string(record.index) + '.';
+    std::string prefix = std::to_string(record.input.index) + '.';
     if (record.window) prefix += std::to_string(record.window->number) + '.';
     if (schema_.parts.tokens) add_tokens(record, prefix);
     for (const Array& array : arrays_of(record, schema_)) {

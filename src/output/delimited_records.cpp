@@ -6,12 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/numbers.hpp"
 #include "core/utf8.hpp"
 #include "output/answers.hpp"
 #include "output/delimited.hpp"
-#include "output/json_values.hpp"
 #include "output/record_maps.hpp"
 #include "output/records.hpp"
+#include "output/terminal_text.hpp"
 
 namespace mha {
 namespace {
@@ -29,12 +30,12 @@ class Row {
   template <class Integer>
   Row& integer(Integer value) {
     next();
-    append_number(out_, value);
+    out_ += std::to_string(value);
     return *this;
   }
   Row& number(float value, std::optional<int> digits) {
     next();
-    append_number(out_, value, digits);
+    digits ? append_float(out_, value, *digits) : append_float(out_, value);
     return *this;
   }
   void end() { out_ += '\n'; }
@@ -71,6 +72,14 @@ class DelimitedFormatter : public RecordFormatter {
   }
 
   void render(const Record& record, std::string& out) const override {
+    if (!schema_.to_terminal) return render_rows(record, out);
+    std::string rows;
+    render_rows(record, rows);
+    out += rows_for_terminal(rows);
+  }
+
+ private:
+  void render_rows(const Record& record, std::string& out) const {
     if (record.bad()) return render_error(record, out);
     switch (schema_.kind) {
       case RecordKind::embed:
@@ -84,13 +93,12 @@ class DelimitedFormatter : public RecordFormatter {
       case RecordKind::similarity:
         return render_similarity(record, out);
       case RecordKind::decode:
-        return finish(start(record, out).text(record.text));
+        return finish(start(record, out).text(record.input.text));
       case RecordKind::task:
         return render_results(record, out);
     }
   }
 
- private:
   bool has_ids() const { return schema_.ids && schema_.kind != RecordKind::attention; }
 
   std::vector<std::string> columns() const {
@@ -136,8 +144,8 @@ class DelimitedFormatter : public RecordFormatter {
 
   Row start(const Record& record, std::string& out) const {
     Row row(out, dialect_);
-    row.integer(record.index);
-    if (has_ids()) row.text(id_field(record.id));
+    row.integer(record.input.index);
+    if (has_ids()) row.text(id_field(record.input.id_json));
     return row;
   }
 
@@ -149,13 +157,13 @@ class DelimitedFormatter : public RecordFormatter {
   void render_error(const Record& record, std::string& out) const {
     Row row = start(record, out);
     for (std::size_t i = columns().size(); i > 0; --i) row.text("");
-    row.text(record.error).end();
+    row.text(record.input.error).end();
   }
 
   void render_embedding(const Record& record, std::string& out) const {
     Row row = start(record, out);
     if (record.window) row.integer(record.window->number).integer(record.window->begin).integer(record.window->end);
-    if (schema_.parts.text) row.text(record.text);
+    if (schema_.parts.text) row.text(record.input.text);
     if (schema_.parts.embedding) {
       const bool whole = schema_.embedding_type != EmbeddingType::float32;
       for (const float value : record.embedding) row.number(value, whole ? std::nullopt : schema_.digits);
@@ -192,11 +200,11 @@ class DelimitedFormatter : public RecordFormatter {
     if (schema_.questions.asks()) return render_answers(record, out);
     const AttentionMaps maps = shown_maps(record, schema_);
     const float* weight = maps.weights.data();
-    const auto axis = [](Row& row, const std::vector<std::size_t>& numbers, std::size_t i) {
+    const auto axis = [&](Row& row, const std::vector<std::size_t>& numbers, std::size_t i) {
       if (i < numbers.size()) {
         row.integer(numbers[i]);
       } else {
-        row.text("mean");
+        row.text(maps.rolled_out ? "rollout" : "mean");
       }
     };
     for (std::size_t layer = 0; layer < maps.layer_count; ++layer) {
@@ -232,10 +240,10 @@ class DelimitedFormatter : public RecordFormatter {
   }
 
   void render_results(const Record& record, std::string& out) const {
-    for (const ResultRow& result : record.results) {
+    for (const ResultRow& result : rows_of(record.result)) {
       Row row = start(record, out);
       if (!schema_.results.list_name.empty()) row.integer(result.list);
-      if (schema_.parts.text) row.text(record.text);
+      if (schema_.parts.text) row.text(record.input.text);
       for (const AnswerCell& cell : result.cells) {
         if (cell.kind == AnswerCell::Kind::text)
           row.text(utf8::replace_invalid(cell.text));
@@ -260,7 +268,7 @@ class IdsFormatter : public RecordFormatter {
     bool first = true;
     for (const std::int32_t id : record.encoding.input_ids) {
       if (!std::exchange(first, false)) out += ' ';
-      append_number(out, id);
+      out += std::to_string(id);
     }
     out += '\n';
   }

@@ -41,4 +41,18 @@ std::size_t most_telling_token(const Explanation& explanation) {
   return best;
 }
 
+std::vector<std::string> Explanation::notes() const {
+  std::vector<std::string> notes;
+  if (full_length > labels.size()) {
+    notes.push_back("The text is cut: " + std::to_string(labels.size()) + " of its " + std::to_string(full_length) +
+                    " tokens are read.");
+  }
+  std::string list;
+  for (std::size_t head = 0; head < ablated.size(); ++head) {
+    if (ablated[head]) list += (list.empty() ? "" : ", ") + std::to_string(head);
+  }
+  if (!list.empty()) notes.push_back("Ablated in this layer, so that their Z is 0: heads " + list + ".");
+  return notes;
+}
+
 }  // namespace mha

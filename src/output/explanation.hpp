@@ -25,6 +25,12 @@ struct Explanation {
   std::vector<float> output_bias;  ///< Wo's bias [d_model]; empty: the layer has none
   std::vector<std::size_t> heads;  ///< which heads are shown, in order
   std::vector<Stage> stages;       ///< Captured::stages of the layer, all heads
+  std::vector<bool> ablated;       ///< [n_heads]: the head's context is set to zero; empty: none is
+  std::size_t full_length = 0;     ///< tokens before the text was cut; 0: it was not
+
+  bool is_ablated(std::size_t head) const { return head < ablated.size() && ablated[head]; }
+  /// What was done to the input or the model before these numbers were made: "cut from 138 tokens", "ablated: head 3".
+  std::vector<std::string> notes() const;
 
   /// The step of that name, or nullptr.
   const Stage* stage(std::string_view name) const;

@@ -145,14 +145,15 @@ std::string explanation_html(const Explanation& explanation, const ExplanationOp
   const std::size_t tokens = explanation.labels.size();
   std::string body = "<h1>" + escape_markup(text) + "</h1>\n";
   body += paragraph("facts", explanation.model + ", layer " + std::to_string(explanation.layer) + ", " +
-                                 std::to_string(explanation.config.n_heads) + " heads of " +
+                                 std::to_string(explanation.config.n_heads) + " heads of width " +
                                  std::to_string(explanation.config.d_head));
+  for (const std::string& note : explanation.notes()) body += paragraph("note", note);
   if (explanation.heads.size() > kShownHeads) {
     body += paragraph("note static", "Without its script this page shows the matrices of two heads.");
   }
   if (tokens > kHeadRows) {
     body += paragraph(
-        "note", "Matrices show the first tokens of " + std::to_string(tokens) + "; --format json has all numbers.");
+        "note", "Matrices show the first tokens of " + std::to_string(tokens) + "; the format json has all numbers.");
   }
   const std::vector<ExplanationStep> steps = explanation_steps(explanation, token);
   for (const ExplanationStep& step : steps) {

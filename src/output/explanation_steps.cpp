@@ -87,7 +87,9 @@ class Story {
     const Stage* s = stage(name);
     if (s == nullptr) return;
     for (const std::size_t head : shown_heads()) {
-      step.head_matrices.push_back({"head " + number(head) + ": " + what + ": " + shape(s->rows, s->cols),
+      const bool zeroed = name == "Z" && e_.is_ablated(head);
+      step.head_matrices.push_back({"head " + number(head) + ": " + (zeroed ? "Z = 0, the head is ablated" : what) +
+                                        ": " + shape(s->rows, s->cols),
                                     e_.of_head(*s, head),
                                     s->rows,
                                     s->cols,
@@ -110,27 +112,72 @@ class Story {
     return norm_name() + " (" + (shifts ? "times γ, plus β" : "times γ") + ")";
   }
 
+  // How positions enter this family.
+  bool adds_positions() const {
+    return e_.config.position.learned || e_.config.position.sinusoidal != PositionConfig::Sinusoidal::none;
+  }
+  std::string where_positions_enter() const {
+    const PositionConfig& position = e_.config.position;
+    std::string places;
+    const auto add = [&](const char* place) { (places += places.empty() ? "" : "; ") += place; };
+    if (position.rotary != PositionConfig::Rotary::none) add("in step 2, as a rotation of Q and K");
+    if (position.relative_bias || position.alibi)
+      add("in step 3, as a bias that the distance of two tokens gives a score");
+    if (position.disentangled) add("in step 3, as products with vectors of relative positions");
+    if (e_.config.convolution) add("before the first layer, by a convolution over neighbours");
+    return places;
+  }
+
+  // From the sum of the embeddings to X.
+  std::string rest_of_the_sum(std::size_t summands) const {
+    const ModelConfig& c = e_.config;
+    const bool projected = c.factorised();
+    const std::string projection =
+        "projected from " + number(c.embedding_size) + " to " + number(c.d_model) + " numbers";
+    const bool normed = c.embedding_norm && c.norm;
+    std::vector<std::string> parts;
+    if (projected && c.embedding_projection == ModelConfig::Projection::after_sum) parts.push_back(projection);
+    if (normed) parts.push_back("after " + norm_text());
+    if (projected && c.embedding_projection == ModelConfig::Projection::after_norm) parts.push_back(projection);
+    std::string text = summands > 1 ? "X is their sum" : "X is the embedding";
+    for (const std::string& part : parts) text += ", " + part;
+    if (parts.empty() && summands == 1) text += " itself";
+    return text + ".";
+  }
+
   void biography() {
     ExplanationStep step;
     step.name = "input";
-    step.heading = "Step 1  The input: embedding plus position";
-    step.analogy = "Your biography: what each word is, and where it stands.";
+    const bool first = e_.layer == 0;
+    const std::string before = number(e_.layer == 0 ? 0 : e_.layer - 1);
+    step.heading = "Step 1  The input: " + (!first             ? "what layer " + before + " wrote"
+                                            : adds_positions() ? std::string("embedding plus position")
+                                                               : std::string("embedding"));
+    step.analogy = adds_positions() ? "Your biography: what each word is, and its place in the text."
+                                    : "Your biography: what each word is.";
     step.sentences.push_back("The text is " + number(tokens_) +
                              " tokens. Each becomes a vector of d_model = " + number(e_.config.d_model) +
                              " numbers, so X is " + shape(tokens_, e_.config.d_model) + ".");
-    if (e_.layer > 0) {
-      step.sentences.push_back("Layer " + number(e_.layer) + " reads what layer " + number(e_.layer - 1) +
+    if (!first) {
+      step.sentences.push_back("Layer " + number(e_.layer) + " reads what layer " + before +
                                " wrote: X is hidden_states[" + number(e_.layer) + "].");
-    }
-    if (e_.layer == 0) {
-      show(step, "word_embedding", "embedding");
-      show(step, "position_encoding",
-           e_.config.position.sinusoidal != PositionConfig::Sinusoidal::none ? "position encoding, sines and cosines"
-                                                                             : "position embeddings");
-      show(step, "token_type", "token type embeddings");
-      if (e_.config.embedding_norm && e_.config.norm) {
-        step.sentences.push_back("X is their sum after " + norm_text() + ".");
+    } else {
+      std::size_t summands = 0;
+      const auto show_summand = [&](std::string_view name, const std::string& caption) {
+        summands += stage(name) != nullptr ? 1 : 0;
+        show(step, name, caption);
+      };
+      show_summand("word_embedding", "embedding");
+      show_summand("position_encoding", e_.config.position.sinusoidal != PositionConfig::Sinusoidal::none
+                                            ? "position encoding, sines and cosines"
+                                            : "position embeddings");
+      show_summand("token_type", "token type embeddings");
+      if (!adds_positions()) {
+        const std::string places = where_positions_enter();
+        step.sentences.push_back(places.empty() ? "No position is added: this model does not know where a token is."
+                                                : "No position is added here. It enters " + places + ".");
       }
+      step.sentences.push_back(rest_of_the_sum(summands));
     }
     show(step, "X", "X");
     steps_.push_back(std::move(step));
@@ -153,7 +200,7 @@ class Story {
                              " heads of d_head " + number(e_.config.d_head) + ": Q = " + input + "·Wq" +
                              (bias ? " + bq" : "") + ", K = " + input + "·Wk" + (bias ? " + bk" : "") +
                              " and V = " + input + "·Wv" + (bias ? " + bv" : "") + " are " +
-                             shape(tokens_, e_.config.d_head) + " a head.");
+                             shape(tokens_, e_.config.d_head) + " for each head.");
     if (e_.config.n_kv_heads < e_.config.n_heads) {
       step.sentences.push_back("Its " + number(e_.config.n_heads) + " heads share " + number(e_.config.n_kv_heads) +
                                " of K and V.");
@@ -221,10 +268,14 @@ class Story {
     step.name = "context";
     step.heading = "Step 4  The contextual vectors: Z";
     step.analogy = "What is heard, in the shares of step 3: a word in the context of the words it listened to.";
-    step.sentences.push_back("Z = probabilities·V is " + shape(tokens_, e_.config.d_head) + " a head.");
+    step.sentences.push_back("Z = probabilities·V is " + shape(tokens_, e_.config.d_head) + " for each head.");
     show_heads(step, "Z", "Z = probabilities·V", false);
     if (const Stage* s = stage("probabilities"); s != nullptr && token_ < tokens_) {
       for (const std::size_t head : e_.heads) {
+        if (e_.is_ablated(head)) {
+          step.findings.push_back("head " + number(head) + ": ablated, Z is set to 0");
+          continue;
+        }
         const float* row = s->values.data() + (head * tokens_ + token_) * tokens_;
         const auto most = static_cast<std::size_t>(std::max_element(row, row + tokens_) - row);
         step.findings.push_back("head " + number(head) + ": Z of " + name_ + " is " +

@@ -63,13 +63,14 @@ class Table {
     const std::size_t token = options_.token.value_or(most_telling_token(e_));
     out_ += fit(escape_controls(e_.text + (e_.text_pair ? " ‖ " + *e_.text_pair : "")), options_.columns) + "\n";
     out_ += fit(e_.model + ", layer " + std::to_string(e_.layer), options_.columns) + "\n";
+    for (const std::string& note : e_.notes()) out_ += wrapped(note, options_.columns, 0);
     for (const ExplanationStep& step : explanation_steps(e_, token)) {
       out_ += "\n" + bold(fit(step.heading, options_.columns)) + "\n";
       out_ += wrapped(step.analogy, options_.columns, 2);
       for (const std::string& sentence : step.sentences) out_ += wrapped(sentence, options_.columns, 2);
       if (!step.head_matrices.empty() && e_.heads.size() > kShownHeads) {
         out_ += wrapped("Two of the " + std::to_string(e_.heads.size()) +
-                            " heads are shown; --head chooses others, --format html and json have all.",
+                            " heads are shown; a choice of heads shows others, the formats html and json have all.",
                         options_.columns, 2);
       }
       for (const ShownMatrix& matrix : step.matrices) corner(matrix);

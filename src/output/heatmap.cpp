@@ -124,6 +124,7 @@ class Drawing {
 
  private:
   std::string title(std::size_t layer, std::size_t head) const {
+    if (maps_.rolled_out) return "rollout over all layers and heads";
     return "layer " + axis(maps_.layers, layer) + ", head " + axis(maps_.heads, head);
   }
   static std::string axis(const std::vector<std::size_t>& numbers, std::size_t i) {
@@ -230,7 +231,7 @@ class Drawing {
   void say_cut(std::size_t shown) {
     if (shown == maps_.tokens()) return;
     const std::string facts = "the first " + number(shown) + " of " + number(maps_.tokens()) + " tokens are shown";
-    const std::string advice = "; more fit a wider terminal, or --format html";
+    const std::string advice = "; more fit a wider terminal, or the format html";
     out_ += fit(facts.size() + advice.size() <= options_.columns ? facts + advice : facts, options_.columns) + "\n";
   }
 

@@ -98,11 +98,14 @@ std::string attention_html(const AttentionMaps& maps, const InputFacts& facts) {
   meta["model"] = facts.model;
   meta["layers"] = numbers_or_mean(maps.layers);
   meta["heads"] = numbers_or_mean(maps.heads);
+  meta["notes"] = facts.notes;
+  if (maps.rolled_out) meta["rollout"] = true;
   meta["weights"] = wide ? "u16" : "u8";
   for (const Rgb& c : kColorScale) meta["scale"].push_back({c.red, c.green, c.blue});
   meta["tokens"] = nlohmann::ordered_json::array();
   for (const MapLabel& label : maps.labels) {
     meta["tokens"].push_back({{"text", label.text.empty() ? label.piece : label.text},
+                              {"position", label.position},
                               {"special", label.special},
                               {"sequence", label.sequence},
                               {"word", label.word}});

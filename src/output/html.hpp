@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mha/analysis/attention_maps.hpp"
 
@@ -13,6 +14,8 @@ struct InputFacts {
   std::string text;
   std::optional<std::string> text_pair;
   std::string model;
+  /// What was done before the weights were drawn: cut, ablated, averaged, hidden.
+  std::vector<std::string> notes;
 };
 
 /// `text` with the five characters that mean something in HTML and XML replaced, control characters that XML forbids as

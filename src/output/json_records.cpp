@@ -2,183 +2,141 @@
 #include <string>
 #include <utility>
 
-#include "core/json_text.hpp"
+#include "core/json_writer.hpp"
 #include "output/answers.hpp"
-#include "output/json_values.hpp"
 #include "output/record_maps.hpp"
 #include "output/records.hpp"
+#include "output/terminal_text.hpp"
 
 namespace mha {
 namespace {
-
-template <class Values, class Append>
-void append_list(std::string& out, const Values& values, Append append) {
-  out += '[';
-  bool first = true;
-  for (const auto& value : values) {
-    if (!std::exchange(first, false)) out += ',';
-    append(value);
-  }
-  out += ']';
-}
 
 class JsonFormatter : public RecordFormatter {
  public:
   explicit JsonFormatter(RecordSchema schema) : schema_(std::move(schema)) {}
 
   void render(const Record& record, std::string& out) const override {
-    out += "{\"index\":";
-    append_number(out, record.index);
-    if (!record.id.empty()) (out += ",\"id\":") += record.id;
+    if (!schema_.to_terminal) return write_all(record, out);
+    std::string text;
+    write_all(record, text);
+    out += json_for_terminal(text);
+  }
+
+ private:
+  void write_all(const Record& record, std::string& out) const {
+    JsonWriter json(out, schema_.digits);
+    json.begin_object().member("index", record.input.index);
+    if (!record.input.id_json.empty()) json.key("id").raw(record.input.id_json);
     if (record.bad()) {
-      out += ",\"error\":";
-      append_json_piece(out, record.error);
+      json.member("error", record.input.error);
     } else {
-      if (record.window) append_window(*record.window, out);
-      append_text(record, out);
-      if (schema_.parts.tokens) append_tokens(record, out);
-      if (record.encoding.truncated()) out += ",\"truncated\":true";
-      append_arrays(record, out);
-      if (schema_.kind == RecordKind::task) append_results(record, out);
-      if (!record.analysis.empty()) (out += ',') += record.analysis;
+      write_record(json, record);
     }
-    if (!record.extra.empty()) (out += ',') += record.extra;
-    out += '}';
+    if (!record.input.extra_json.empty()) json.raw(record.input.extra_json);
+    json.end_object();
   }
 
- protected:
-  void append_text(const Record& record, std::string& out) const {
-    if (!schema_.parts.text) return;
-    out += ",\"text\":";
-    append_json_string(out, record.text);
-    if (record.text_pair) {
-      out += ",\"text_pair\":";
-      append_json_string(out, *record.text_pair);
+  void write_record(JsonWriter& json, const Record& record) const {
+    if (record.window) {
+      json.member("window", record.window->number);
+      json.member("begin", record.window->begin).member("end", record.window->end);
     }
+    if (schema_.parts.text) {
+      json.member("text", record.input.text);
+      if (record.input.text_pair) json.member("text_pair", *record.input.text_pair);
+    }
+    if (schema_.parts.tokens) write_tokens(json, record);
+    if (record.truncated) json.member("truncated", true);
+    write_arrays(json, record);
+    if (schema_.kind == RecordKind::task) write_result(json, record);
+    if (record.token_count) json.member("count", *record.token_count);
+    if (record.token_window) json.member("window", *record.token_window);
   }
 
-  void append_window(const Window& window, std::string& out) const {
-    out += ",\"window\":";
-    append_number(out, window.number);
-    out += ",\"begin\":";
-    append_number(out, window.begin);
-    out += ",\"end\":";
-    append_number(out, window.end);
-  }
-
-  void append_tokens(const Record& record, std::string& out) const {
-    const auto number = [&](auto value) { append_number(out, static_cast<std::int32_t>(value)); };
+  void write_tokens(JsonWriter& json, const Record& record) const {
     const Encoding& encoding = record.encoding;
-    out += ",\"tokens\":";
-    append_list(out, encoding.input_ids,
-                [&](std::int32_t id) { append_json_piece(out, schema_.tokenizer->token(id)); });
-    out += ",\"input_ids\":";
-    append_list(out, encoding.input_ids, number);
-    out += ",\"token_type_ids\":";
-    append_list(out, encoding.token_type_ids, number);
-    out += ",\"special_tokens_mask\":";
-    append_list(out, encoding.special_tokens_mask, number);
-    out += ",\"offsets\":";
-    append_list(out, offsets_in(record, schema_.offsets), [&](Span span) {
-      out += '[';
-      append_number(out, std::size_t{span.begin});
-      out += ',';
-      append_number(out, std::size_t{span.end});
-      out += ']';
-    });
+    const auto number = [&](auto value) { json.number(static_cast<std::int32_t>(value)); };
+    json.key("tokens").list(encoding.input_ids, [&](std::int32_t id) { json.text(schema_.tokenizer->token(id)); });
+    json.key("input_ids").list(encoding.input_ids, number);
+    json.key("token_type_ids").list(encoding.token_type_ids, number);
+    json.key("special_tokens_mask").list(encoding.special_tokens_mask, number);
+    json.key("offsets").list(offsets_in(record, schema_.offsets),
+                             [&](Span span) { json.begin_array().number(span.begin).number(span.end).end_array(); });
   }
 
-  void append_arrays(const Record& record, std::string& out) const {
+  void write_arrays(JsonWriter& json, const Record& record) const {
     const std::size_t tokens = record.tokens();
-    const auto array = [&](const char* key, const std::vector<float>& values, auto shape) {
-      ((out += ",\"") += key) += "\":";
-      append_nested_array(out, values, shape, schema_.digits);
-    };
-    const bool whole = schema_.embedding_type != EmbeddingType::float32;
     if (schema_.kind == RecordKind::similarity) {
-      out += ",\"similarity\":";
+      json.key("similarity");
       if (schema_.similarity_matrix) {
-        append_nested_array(out, record.similarity, std::array{record.similarity.size()}, schema_.digits);
+        json.numbers(record.similarity, std::array{record.similarity.size()});
       } else {
-        append_number(out, record.similarity[0], schema_.digits);
+        json.number(record.similarity[0]);
       }
     }
-    if (schema_.parts.embedding && whole) {
-      out += ",\"embedding\":";
-      append_nested_array(out, record.embedding, std::array{record.embedding.size()}, std::nullopt);
-    } else if (schema_.parts.embedding) {
-      array("embedding", record.embedding, std::array{record.embedding.size()});
+    if (schema_.parts.embedding) {
+      const bool whole = schema_.embedding_type != EmbeddingType::float32;
+      json.key("embedding")
+          .numbers(record.embedding, std::array{record.embedding.size()}, whole ? std::nullopt : schema_.digits);
     }
     if (schema_.parts.last_hidden_state) {
-      array("last_hidden_state", record.last_hidden_state, std::array{tokens, record.d_model});
+      json.key("last_hidden_state").numbers(record.last_hidden_state, std::array{tokens, record.d_model});
     }
     if (schema_.parts.hidden_states) {
-      array("hidden_states", record.hidden_states, std::array{schema_.n_layers + 1, tokens, record.d_model});
+      json.key("hidden_states").numbers(record.hidden_states, std::array{schema_.n_layers + 1, tokens, record.d_model});
     }
     if (schema_.kind == RecordKind::attention && (schema_.questions.changes_maps() || schema_.questions.asks())) {
-      return append_questions(record, out);
+      return write_questions(json, record);
     }
     if (!schema_.parts.attentions) return;
-    array("attentions", record.attentions, std::array{schema_.layers.size(), schema_.heads.size(), tokens, tokens});
-    if (!schema_.name_layers_and_heads) return;
-    const auto number = [&](std::size_t value) { append_number(out, value); };
-    out += ",\"layers\":";
-    append_list(out, schema_.layers, number);
-    out += ",\"heads\":";
-    append_list(out, schema_.heads, number);
+    json.key("attentions")
+        .numbers(record.attentions, std::array{schema_.layers.size(), schema_.heads.size(), tokens, tokens});
+    write_selection(json);
   }
 
-  void append_results(const Record& record, std::string& out) const {
+  void write_selection(JsonWriter& json) const {
+    if (!schema_.name_layers_and_heads) return;
+    const auto number = [&](std::size_t value) { json.number(value); };
+    json.key("layers").list(schema_.layers, number);
+    json.key("heads").list(schema_.heads, number);
+  }
+
+  void write_result(JsonWriter& json, const Record& record) const {
     const ResultLayout& layout = schema_.results;
-    out += ',';
-    if (layout.shape == ResultLayout::Shape::members) {
-      return append_row_members(out, layout.columns, record.results.at(0).cells, schema_.digits);
-    }
-    ((out += '"') += layout.key) += "\":[";
+    const std::vector<ResultRow> rows = rows_of(record.result);
+    if (layout.shape == ResultLayout::Shape::members) return write_row(json, layout.columns, rows.at(0).cells);
     const bool nested = layout.shape == ResultLayout::Shape::lists;
-    const std::vector<ResultRow>& rows = record.results;
+    json.key(layout.key).begin_array();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const bool first = i == 0 || (nested && rows[i].list != rows[i - 1].list);
-      if (nested && first) out += i == 0 ? "[" : "],[";
-      if (!first) out += ',';
-      append_row_object(out, layout.columns, rows[i].cells, schema_.digits);
+      if (nested && (i == 0 || rows[i].list != rows[i - 1].list)) json.begin_array();
+      json.begin_object();
+      write_row(json, layout.columns, rows[i].cells);
+      json.end_object();
+      if (nested && (i + 1 == rows.size() || rows[i].list != rows[i + 1].list)) json.end_array();
     }
-    out += nested && !rows.empty() ? "]]" : "]";
+    json.end_array();
   }
 
   // The words that maps are about, the maps as they are looked at, and the answers.
-  void append_questions(const Record& record, std::string& out) const {
+  void write_questions(JsonWriter& json, const Record& record) const {
     const AttentionQuestions& questions = schema_.questions;
     const AttentionMaps maps = attention_maps(record, schema_);
     const AttentionMaps asked = asked_maps(maps, questions);
-    if (questions.words) {
-      out += ",\"words\":";
-      append_list(out, asked.labels, [&](const MapLabel& label) { append_json_piece(out, label.text); });
-    }
+    if (questions.words) json.key("words").list(asked.labels, [&](const MapLabel& label) { json.text(label.text); });
     if (questions.changes_maps() || schema_.parts.attentions) {
       const AttentionMaps shown = shown_maps(maps, questions);
       if (shown.tokens() < asked.tokens()) {
-        out += ",\"positions\":";
-        append_list(out, shown.labels, [&](const MapLabel& label) { append_number(out, label.position); });
+        json.key("positions").list(shown.labels, [&](const MapLabel& label) { json.number(label.position); });
       }
       if (questions.rollout) {
-        out += ",\"rollout\":";
-        append_nested_array(out, shown.weights, std::array{shown.tokens(), shown.tokens()}, schema_.digits);
+        json.key("rollout").numbers(shown.weights, std::array{shown.tokens(), shown.tokens()});
       } else if (schema_.parts.attentions) {
-        out += ",\"attentions\":";
-        append_nested_array(out, shown.weights,
-                            std::array{shown.layer_count, shown.head_count, shown.tokens(), shown.tokens()},
-                            schema_.digits);
+        json.key("attentions")
+            .numbers(shown.weights, std::array{shown.layer_count, shown.head_count, shown.tokens(), shown.tokens()});
       }
     }
-    const auto number = [&](std::size_t value) { append_number(out, value); };
-    if (schema_.name_layers_and_heads) {
-      out += ",\"layers\":";
-      append_list(out, schema_.layers, number);
-      out += ",\"heads\":";
-      append_list(out, schema_.heads, number);
-    }
-    if (questions.asks()) (out += ',') += answer_members(answers(asked, questions), schema_.digits);
+    write_selection(json);
+    if (questions.asks()) write_answers(json, answers(asked, questions));
   }
 
   RecordSchema schema_;

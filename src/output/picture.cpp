@@ -13,6 +13,7 @@ using Anchor = Picture::Text::Anchor;
 constexpr double kMargin = 16;
 constexpr double kGap = 14;
 constexpr double kTitleSize = 13;
+constexpr double kWideText = 1.15;  // room for fonts that are wider than the estimate
 constexpr std::size_t kLabelColumns = 16;
 constexpr Rgb kInk{27, 27, 31};
 constexpr Rgb kSoftInk{80, 84, 92};
@@ -77,8 +78,15 @@ Picture draw(const AttentionMaps& maps, const InputFacts* facts) {
   const std::string text = facts == nullptr ? "" : facts->text + (facts->text_pair ? " ‖ " + *facts->text_pair : "");
   picture.title = "attention weights" + (text.empty() ? "" : ": " + text);
   picture.width = left + static_cast<double>(maps.head_count) * (side + kGap) + label_width * 0.5 + kMargin;
-  const std::string subtitle = facts == nullptr ? "" : facts->model + "; row: query token, column: key token";
-  picture.width = std::max({picture.width, kMargin * 2 + 200, kMargin * 2 + text_width(subtitle, 9)});
+  std::vector<std::string> subtitles;
+  if (facts != nullptr) {
+    subtitles.push_back(facts->model + "; row: query token, column: key token");
+    subtitles.insert(subtitles.end(), facts->notes.begin(), facts->notes.end());
+  }
+  picture.width = std::max(picture.width, kMargin * 2 + 200);
+  for (const std::string& line : subtitles) {
+    picture.width = std::max(picture.width, kMargin * 2 + kWideText * text_width(line, 9));
+  }
 
   double y = 0;
   if (facts != nullptr) {
@@ -87,8 +95,10 @@ Picture draw(const AttentionMaps& maps, const InputFacts* facts) {
     picture.texts.push_back(
         {kMargin, y, kTitleSize, Anchor::begin, 0, kInk, true, fit(escape_controls(text), title_columns)});
     y += kTitleSize + 2;
-    picture.texts.push_back({kMargin, y, 9, Anchor::begin, 0, kSoftInk, false, subtitle});
-    y += 12;
+    for (const std::string& line : subtitles) {
+      picture.texts.push_back({kMargin, y, 9, Anchor::begin, 0, kSoftInk, false, line});
+      y += 12;
+    }
   }
 
   for (std::size_t layer = 0; layer < maps.layer_count; ++layer) {

@@ -18,11 +18,13 @@ class PictureFormatter : public RecordFormatter {
       : schema_(std::move(schema)), model_(std::move(model)), draw_(draw) {}
 
   void render(const Record& record, std::string& out) const override {
-    out += draw_(shown_maps(record, schema_), {record.text, record.text_pair, model_});
+    out += draw_(shown_maps(record, schema_),
+                 {record.input.text, record.input.text_pair, model_, map_notes(record, schema_)});
   }
 
   void join(const Record& record, OutputStream& out) override {
-    if (std::exchange(drawn_, true)) throw_usage("--format: expected one input for a picture, got more; choose one");
+    if (std::exchange(drawn_, true))
+      throw_usage(Parameter{"format"}, "expected one input for a page or picture, got more; choose one");
     out.write(record.rendered);
   }
 

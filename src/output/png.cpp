@@ -22,7 +22,7 @@ class TextSetter {
   TextSetter() {
     handle_ = dlopen("libpangocairo-1.0.so.0", RTLD_NOW | RTLD_GLOBAL);
     if (handle_ == nullptr) {
-      throw_output("png: libpangocairo-1.0: not found; install libpangocairo-1.0-0, or use --format svg");
+      throw_output("png: libpangocairo-1.0: not found; install libpangocairo-1.0-0, or use the format svg");
     }
   }
 
@@ -167,7 +167,7 @@ std::string attention_png(const AttentionMaps& maps, const InputFacts& facts) {
   const Picture picture = attention_picture(maps, facts);
   if (std::max(picture.width, picture.height) * kPixelsPerPoint > kLargestSide) {
     throw_output("png: the picture would be wider than " + std::to_string(std::lround(kLargestSide)) +
-                 " pixels; choose --layer or --head, or use --format svg");
+                 " pixels; choose fewer layers or heads, or use the format svg");
   }
   Canvas canvas;
   canvas.width = static_cast<std::size_t>(std::ceil(picture.width * kPixelsPerPoint));

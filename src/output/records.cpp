@@ -29,42 +29,38 @@ std::vector<std::uint32_t> code_points_before(std::string_view prompt, std::stri
 }  // namespace
 
 void Record::clear() {
-  index = 0;
-  id.clear();
-  text.clear();
-  text_pair.reset();
-  extra.clear();
-  place.clear();
-  error.clear();
+  input.clear();
   prompt = {};
   encoding.clear();
+  truncated = false;
   embedding.clear();
   d_model = 0;
   last_hidden_state.clear();
   hidden_states.clear();
   attentions.clear();
   similarity.clear();
-  results.clear();
+  result = {};
+  logits.clear();
+  token_count.reset();
+  token_window.reset();
   window.reset();
   windows.clear();
-  analysis.clear();
   rendered.clear();
 }
-
-void Record::fail(std::string_view why) { (error = place + ": ") += why; }
 
 std::size_t offset_in(const Record& record, std::size_t position, OffsetUnit unit) {
   if (unit == OffsetUnit::bytes) return position;
   const std::size_t prompt = std::min(position, record.prompt.size());
   return utf8::length(record.prompt.substr(0, prompt)) +
-         utf8::length(std::string_view(record.text).substr(0, position - prompt));
+         utf8::length(std::string_view(record.input.text).substr(0, position - prompt));
 }
 
 std::vector<Span> offsets_in(const Record& record, OffsetUnit unit) {
   std::vector<Span> offsets = record.encoding.offsets;
   if (unit == OffsetUnit::bytes) return offsets;
-  const auto text = code_points_before(record.prompt, record.text);
-  const auto pair = record.text_pair ? code_points_before({}, *record.text_pair) : std::vector<std::uint32_t>();
+  const auto text = code_points_before(record.prompt, record.input.text);
+  const auto pair =
+      record.input.text_pair ? code_points_before({}, *record.input.text_pair) : std::vector<std::uint32_t>();
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const auto& before = record.encoding.sequence_ids[i] == 1 ? pair : text;
     if (before.empty()) continue;

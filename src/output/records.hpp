@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/questions.hpp"
+#include "io/input.hpp"
 #include "io/output_stream.hpp"
 #include "mha/tokenizer/encoding.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
@@ -39,34 +41,36 @@ struct Window {
 /// One input and everything that is known about it: filled on its way through the pipeline, read by the formatters.
 /// Reused from input to input: `clear` keeps the memory.
 struct Record {
-  std::size_t index = 0;  ///< 0-based position in the whole input, bad records counted
-  std::string id;         ///< JSON text as the input has it; empty: none
-  std::string text;
-  std::optional<std::string> text_pair;
-  std::string extra;  ///< members copied from the input, JSON text `"key":value,…`; empty: none
-  std::string place;  ///< where the input stands, for messages: `b.txt: line 3, byte 17`, `argument 1`
-  std::string error;  ///< why this is a bad record, with its place; empty: it is none
+  Input input;
 
-  std::string_view prompt;  ///< stood before the text when it was tokenised; offsets count from its start
+  // The input as the model reads it.
+  std::string_view prompt;  ///< in front of the text when it was tokenised; offsets count from its start
   Encoding encoding;
-  std::vector<float> embedding;  ///< [width]; whole numbers where the schema says so
+  bool truncated = false;  ///< tokens were cut, and no other encoding or record holds them
+
+  // What the encoder computed; the parts that the run asks for.
+  std::vector<float> embedding;  ///< [width]; whole numbers if the schema says so
   std::size_t d_model = 0;
   std::vector<float> last_hidden_state;  ///< [tokens][d_model]
   std::vector<float> hidden_states;      ///< [n_layers + 1][tokens][d_model]
   std::vector<float> attentions;         ///< [layers][heads][query][key]
-  std::vector<float> similarity;         ///< to the first input, or with a matrix to each
-  std::vector<ResultRow> results;        ///< what a task found
-  std::optional<Window> window;          ///< this is a record of a window
-  std::vector<Record> windows;           ///< stand in place of this record in the output
-  std::string analysis;                  ///< further members, JSON text `"key":value,…`; empty: none
+
+  // What was made of that.
+  std::vector<float> similarity;            ///< to the first input, or with a matrix to each
+  TaskResult result;                        ///< what a task found
+  std::vector<float> logits;                ///< of a task that needs those of all encodings before it has a result
+  std::optional<std::size_t> token_count;   ///< is printed in place of the tokens
+  std::optional<std::size_t> token_window;  ///< number of the window of tokens that this record holds
+  std::optional<Window> window;             ///< this is a record of a window with a vector of its own
+  std::vector<Record> windows;              ///< are written in place of this record
 
   std::string rendered;  ///< this record in the output format
 
   std::size_t tokens() const { return encoding.size(); }
-  bool bad() const { return !error.empty(); }
+  bool bad() const { return input.bad(); }
   void clear();
   /// Makes it a bad record.
-  void fail(std::string_view why);
+  void fail(std::string_view why) { input.fail(why); }
 };
 
 enum class OffsetUnit { code_points, bytes };
@@ -85,10 +89,11 @@ struct RecordSchema {
   OffsetUnit offsets = OffsetUnit::code_points;
   std::optional<int> digits;  ///< places after the point; empty: shortest that reads back
 
-  std::vector<std::size_t> layers;     ///< model layer of each first index of `attentions`
-  std::vector<std::size_t> heads;      ///< model head of each second index
-  AttentionQuestions questions;        ///< how attention is looked at, and what is answered of it
-  bool name_layers_and_heads = false;  ///< they were selected: records say which
+  std::vector<std::size_t> layers;                           ///< model layer of each first index of `attentions`
+  std::vector<std::size_t> heads;                            ///< model head of each second index
+  std::vector<std::pair<std::size_t, std::size_t>> ablated;  ///< layer and head of those that contribute nothing
+  AttentionQuestions questions;                              ///< how attention is looked at, and what is answered of it
+  bool name_layers_and_heads = false;                        ///< they were selected: records say which
   std::size_t n_layers = 0;
   std::size_t d_model = 0;
   std::size_t embedding_width = 0;
@@ -101,6 +106,9 @@ struct RecordSchema {
   bool ids = false;     ///< inputs may bring ids: csv and tsv have a column for them
   bool errors = false;  ///< error records may come: csv and tsv have a column for them
 
+  /// Folder of temporary files, for arrays that go to a pipe.
+  std::string scratch_folder = "/tmp";
+  bool to_terminal = false;  ///< JSON, CSV and TSV escape characters that act on a terminal
   std::size_t columns = 80;  ///< width that tables keep within
   ColorDepth color = ColorDepth::none;
 };

@@ -4,9 +4,9 @@
 #include <set>
 #include <string>
 
-#include "core/json_text.hpp"
+#include "core/json_writer.hpp"
+#include "core/numbers.hpp"
 #include "output/delimited.hpp"
-#include "output/json_values.hpp"
 #include "output/terminal_text.hpp"
 
 namespace mha {
@@ -96,7 +96,7 @@ void SearchWriter::write_line(const SearchHit& hit) {
   const bool color = layout_.color != ColorDepth::none;
   write_context(hit, hit.before, hit.line - std::min(hit.line, hit.before.size()));
   std::string score;
-  append_number(score, static_cast<float>(hit.score), layout_.digits.value_or(kScoreDigits));
+  append_float(score, static_cast<float>(hit.score), layout_.digits.value_or(kScoreDigits));
   const std::string path = layout_.null_after_path ? hit.path : escape_controls(hit.path);
   const std::string line = std::to_string(hit.line);
   std::string text = escape_controls(on_one_line(hit.text));
@@ -122,49 +122,23 @@ void SearchWriter::write_context(const SearchHit& hit, const std::vector<std::st
 }
 
 std::string SearchWriter::object(std::string_view query, std::size_t rank, const SearchHit& hit) const {
-  std::string out = "{";
-  const auto text = [&out](const char* key, std::string_view value) {
-    out += '"';
-    out += key;
-    out += "\":";
-    append_json_piece(out, value);
-    out += ',';
-  };
-  const auto number = [&out](const char* key, std::size_t value) {
-    out += '"';
-    out += key;
-    out += "\":";
-    append_number(out, value);
-    out += ',';
-  };
-  if (layout_.several_queries) text("query", query);
-  number("rank", rank);
-  text("path", hit.path);
-  number("line", hit.line);
-  number("last_line", hit.last_line);
-  if (!hit.id.empty()) out += "\"id\":" + hit.id + ',';
-  out += "\"score\":";
-  append_number(out, static_cast<float>(hit.score), layout_.digits);
-  out += ',';
-  if (hit.vector_rank) number("vector_rank", *hit.vector_rank);
-  if (hit.word_rank) number("word_rank", *hit.word_rank);
-  text("text", hit.text);
+  std::string out;
+  JsonWriter json(out, layout_.digits);
+  json.begin_object();
+  if (layout_.several_queries) json.member("query", query);
+  json.member("rank", rank).member("path", hit.path).member("line", hit.line).member("last_line", hit.last_line);
+  if (!hit.id.empty()) json.key("id").raw(hit.id);
+  json.member("score", static_cast<float>(hit.score));
+  if (hit.vector_rank) json.member("vector_rank", *hit.vector_rank);
+  if (hit.word_rank) json.member("word_rank", *hit.word_rank);
+  json.member("text", hit.text);
   const auto lines = [&](const char* key, const std::vector<std::string>& values) {
-    if (values.empty()) return;
-    out += '"';
-    out += key;
-    out += "\":[";
-    for (const std::string& value : values) {
-      append_json_piece(out, value);
-      out += ',';
-    }
-    out.back() = ']';
-    out += ',';
+    if (!values.empty()) json.key(key).list(values, [&](const std::string& value) { json.text(value); });
   };
   lines("before", hit.before);
   lines("after", hit.after);
-  if (!hit.extra.empty()) out += hit.extra + ',';
-  out.back() = '}';
+  if (!hit.extra.empty()) json.raw(hit.extra);
+  json.end_object();
   return out;
 }
 
@@ -181,7 +155,8 @@ void SearchWriter::write_row(std::string_view query, std::size_t rank, const Sea
   field(std::to_string(hit.line));
   field(std::to_string(hit.last_line));
   std::string score;
-  append_number(score, static_cast<float>(hit.score), layout_.digits);
+  const auto value = static_cast<float>(hit.score);
+  layout_.digits ? append_float(score, value, *layout_.digits) : append_float(score, value);
   field(score);
   field(hit.id.starts_with('"') ? std::string_view(hit.id).substr(1, hit.id.size() - 2) : std::string_view(hit.id));
   field(hit.text);

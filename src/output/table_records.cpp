@@ -40,7 +40,7 @@ class TableFormatter : public RecordFormatter {
 
   void render(const Record& record, std::string& out) const override {
     if (record.bad()) {
-      append_line(out, "error: " + record.error);
+      append_line(out, "error: " + record.input.error);
     } else {
       render_good(record, out);
     }
@@ -54,14 +54,23 @@ class TableFormatter : public RecordFormatter {
   }
 
   void append_title(const Record& record, std::string& out) const {
-    std::string title = std::to_string(record.index);
-    if (!record.id.empty()) title += " (" + record.id + ")";
-    title += ": " + record.text;
-    if (record.text_pair) title += " | " + *record.text_pair;
+    std::string title = std::to_string(record.input.index);
+    if (!record.input.id_json.empty()) title += " (" + record.input.id_json + ")";
+    title += ": " + record.input.text;
+    if (record.input.text_pair) title += " | " + *record.input.text_pair;
     append_line(out, title);
     std::string facts = std::to_string(record.tokens()) + (record.tokens() == 1 ? " token" : " tokens");
-    if (record.encoding.truncated()) facts += ", cut from " + std::to_string(record.encoding.full_length);
+    if (record.truncated) facts += ", cut from " + std::to_string(record.encoding.full_length);
     append_line(out, facts);
+  }
+
+  /// What was done to the maps, one line; that the text was cut is in the title.
+  void append_notes(const Record& record, std::string& out) const {
+    std::string line;
+    for (const std::string& note : map_notes(record, schema_)) {
+      if (!note.starts_with("text cut")) line += (line.empty() ? "" : "; ") + note;
+    }
+    if (!line.empty()) append_line(out, line);
   }
 
   /// `name  v0 v1 v2 …` as far as the width goes.
@@ -121,7 +130,7 @@ class TokenTable : public TableFormatter {
     if (schema_.color == ColorDepth::none) return;
     constexpr const char* kBackgrounds[] = {"\x1b[30;48;5;153m", "\x1b[30;48;5;222m"};
     const Encoding& encoding = record.encoding;
-    const std::string texts[] = {std::string(record.prompt) + record.text, record.text_pair.value_or("")};
+    const std::string texts[] = {std::string(record.prompt) + record.input.text, record.input.text_pair.value_or("")};
     std::size_t used = 0;
     const auto append = [&](std::string_view text, const char* style) {
       const std::string shown = fit(escape_controls(text), schema_.columns);
@@ -170,6 +179,7 @@ class StateTable : public TableFormatter {
     if (schema_.parts.tokens || schema_.parts.last_hidden_state) append_tokens(record, out);
     if (schema_.parts.attentions) {
       out += '\n';
+      append_notes(record, out);
       out += heatmap(attention_maps(record, schema_), {schema_.columns, schema_.color});
     }
     out += '\n';
@@ -209,13 +219,13 @@ class EmbeddingTable : public TableFormatter {
 
  private:
   void render_good(const Record& record, std::string& out) const override {
-    std::string name = std::to_string(record.index);
-    if (!record.id.empty()) name += " (" + record.id + ")";
+    std::string name = std::to_string(record.input.index);
+    if (!record.input.id_json.empty()) name += " (" + record.input.id_json + ")";
     if (record.window) {
       name += '.' + std::to_string(record.window->number) + ' ' + std::to_string(record.window->begin) + '-' +
               std::to_string(record.window->end);
     }
-    if (schema_.parts.text) append_line(out, name + ": " + record.text);
+    if (schema_.parts.text) append_line(out, name + ": " + record.input.text);
     if (schema_.parts.embedding) append_vector(out, escape_controls(name), record.embedding);
   }
 };
@@ -226,7 +236,7 @@ class SimilarityTable : public TableFormatter {
 
  private:
   void render_good(const Record& record, std::string& out) const override {
-    std::string line = pad_left(std::to_string(record.index), 5);
+    std::string line = pad_left(std::to_string(record.input.index), 5);
     std::size_t shown = 0;
     for (const float value : record.similarity) {
       const std::string number = "  " + pad_left(fixed(value, schema_.digits), kNumberWidth - 1);
@@ -234,7 +244,7 @@ class SimilarityTable : public TableFormatter {
       line += number;
       ++shown;
     }
-    line += shown < record.similarity.size() ? " …" : "  " + record.text;
+    line += shown < record.similarity.size() ? " …" : "  " + record.input.text;
     append_line(out, line);
   }
 };
@@ -245,7 +255,7 @@ class DecodeTable : public TableFormatter {
 
  private:
   void render_good(const Record& record, std::string& out) const override {
-    (out += escape_controls(record.text)) += '\n';
+    (out += escape_controls(record.input.text)) += '\n';
   }
 };
 
@@ -257,26 +267,27 @@ class TaskTable : public TableFormatter {
  private:
   void render_good(const Record& record, std::string& out) const override {
     const ResultLayout& layout = schema_.results;
+    const std::vector<ResultRow> results = rows_of(record.result);
     if (layout.shape == ResultLayout::Shape::members) {
-      std::string line = pad_left(std::to_string(record.index), 5);
-      if (!record.id.empty()) line += " (" + record.id + ")";
-      for (const AnswerCell& cell : record.results.at(0).cells) {
+      std::string line = pad_left(std::to_string(record.input.index), 5);
+      if (!record.input.id_json.empty()) line += " (" + record.input.id_json + ")";
+      for (const AnswerCell& cell : results.at(0).cells) {
         line += "  " + utf8::replace_invalid(table_text(cell, schema_.digits));
       }
-      return append_line(out, line + "  " + record.text);
+      return append_line(out, line + "  " + record.input.text);
     }
     append_title(record, out);
-    for (std::size_t i = 0; i < record.results.size();) {
-      const std::size_t list = record.results[i].list;
+    for (std::size_t i = 0; i < results.size();) {
+      const std::size_t list = results[i].list;
       std::vector<std::vector<AnswerCell>> rows;
-      for (; i < record.results.size() && record.results[i].list == list; ++i) {
-        rows.push_back(record.results[i].cells);
+      for (; i < results.size() && results[i].list == list; ++i) {
+        rows.push_back(results[i].cells);
         for (AnswerCell& cell : rows.back()) cell.text = utf8::replace_invalid(cell.text);
       }
       append_rows(out, layout.columns, rows, schema_.columns, schema_.digits);
       out += '\n';
     }
-    if (record.results.empty()) out += '\n';
+    if (results.empty()) out += '\n';
   }
 };
 
@@ -288,6 +299,7 @@ class HeatmapFormatter : public TableFormatter {
   void render_good(const Record& record, std::string& out) const override {
     append_title(record, out);
     if (schema_.questions.asks()) {
+      append_notes(record, out);
       for (const Answer& answer :
            answers(asked_maps(attention_maps(record, schema_), schema_.questions), schema_.questions)) {
         append_answer(out, answer, schema_.columns, schema_.digits);
@@ -295,6 +307,7 @@ class HeatmapFormatter : public TableFormatter {
       }
       return;
     }
+    append_notes(record, out);
     out += heatmap(shown_maps(record, schema_), {schema_.columns, schema_.color});
     out += '\n';
   }

@@ -29,9 +29,29 @@ std::size_t cluster_width(std::string_view cluster) {
 
 }  // namespace
 
-std::string escape_controls(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
+namespace {
+
+void append_escape(std::string& out, const char* format, unsigned value) {
+  char escape[16];
+  std::snprintf(escape, sizeof escape, format, value);
+  out += escape;
+}
+
+// Valid UTF-8 with `format` in place of each character that needs it; `kept` lists those that stay all the same.
+void append_escaped(std::string& out, std::string_view text, const char* format, std::string_view kept) {
+  for (std::size_t position = 0; position < text.size();) {
+    const std::size_t begin = position;
+    const char32_t c = utf8::next(text, position);
+    const bool keep = c < 0x80 && kept.find(static_cast<char>(c)) != std::string_view::npos;
+    if (!needs_escape(c) || keep) {
+      out.append(text, begin, position - begin);
+    } else {
+      append_escape(out, format, static_cast<unsigned>(c));
+    }
+  }
+}
+
+void append_visible(std::string& out, std::string_view text) {
   for (std::size_t position = 0; position < text.size();) {
     const std::size_t begin = position;
     const char32_t c = utf8::next(text, position);
@@ -44,11 +64,34 @@ std::string escape_controls(std::string_view text) {
     } else if (c == '\r') {
       out += "\\r";
     } else {
-      char escape[16];
-      std::snprintf(escape, sizeof escape, "\\u{%x}", static_cast<unsigned>(c));
-      out += escape;
+      append_escape(out, "\\u{%x}", static_cast<unsigned>(c));
     }
   }
+}
+
+}  // namespace
+
+std::string escape_controls(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (;;) {
+    const std::size_t invalid = utf8::first_invalid(text);
+    append_visible(out, text.substr(0, invalid));
+    if (invalid == utf8::kValid) return out;
+    append_escape(out, "\\x%02x", static_cast<unsigned char>(text[invalid]));
+    text.remove_prefix(invalid + 1);
+  }
+}
+
+std::string json_for_terminal(std::string_view json) {
+  std::string out;
+  append_escaped(out, json, "\\u%04x", "\n");
+  return out;
+}
+
+std::string rows_for_terminal(std::string_view rows) {
+  std::string out;
+  append_escaped(out, utf8::replace_invalid(rows), "\\u{%x}", "\n\t");
   return out;
 }
 

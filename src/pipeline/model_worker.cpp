@@ -25,15 +25,16 @@ class ModelWorker : public RecordWorker {
   }
 
   void prepare(Record& record) override {
-    if (work_.refuse_pairs && record.text_pair) throw_input("text_pair: expected a single text, got a pair");
+    if (work_.refuse_pairs && record.input.text_pair) throw_input("text_pair: expected a single text, got a pair");
     record.prompt = work_.prompt;
-    std::string_view text = record.text;
-    if (!work_.prompt.empty()) text = (joined_ = work_.prompt) += record.text;
-    const auto pair = record.text_pair ? std::optional<std::string_view>(*record.text_pair) : std::nullopt;
+    std::string_view text = record.input.text;
+    if (!work_.prompt.empty()) text = (joined_ = work_.prompt) += record.input.text;
+    const auto pair = record.input.text_pair ? std::optional<std::string_view>(*record.input.text_pair) : std::nullopt;
     work_.tokenizer->encode(text, pair, work_.encode, scratch_, record.encoding);
+    record.truncated = record.encoding.truncated() && record.encoding.overflowing.empty();
     if (work_.refuse_long && record.encoding.truncated()) {
       throw_input("too long: expected at most " + std::to_string(*work_.encode.max_length) + " tokens, got " +
-                  std::to_string(record.encoding.full_length) + "; --truncation head or tail cuts it");
+                  std::to_string(record.encoding.full_length) + "; truncation head or tail cuts it");
     }
     if (record.tokens() == 0 && work_.parts.embedding) throw_input("no tokens to pool");
   }

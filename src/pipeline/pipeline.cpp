@@ -42,7 +42,7 @@ std::size_t Pipeline::Impl::read(RecordSource& source, std::size_t most, bool& e
       break;
     }
     ++count;
-    bytes += record.text.size() + (record.text_pair ? record.text_pair->size() : 0);
+    bytes += record.input.text.size() + (record.input.text_pair ? record.input.text_pair->size() : 0);
     if (record.bad() && settings.stop_at_bad) {
       end = true;
       break;

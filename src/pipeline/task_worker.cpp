@@ -8,6 +8,7 @@
 
 #include "mha/core/error.hpp"
 #include "pipeline/packed_inputs.hpp"
+#include "pipeline/pass_batcher.hpp"
 #include "pipeline/tasks.hpp"
 
 namespace mha {
@@ -16,17 +17,20 @@ namespace {
 class TaskWorker : public RecordWorker {
  public:
   TaskWorker(const TaskWork& work, Executor* executor)
-      : work_(work), inputs_(work.model->encoder->config(), executor) {}
+      : work_(work),
+        inputs_(work.model->encoder->config(), executor),
+        passes_(work.batch_tokens, [this](const std::vector<Part>& parts) { run(parts); }) {}
 
   void prepare(Record& record) override {
     const ModelWork& model = *work_.model;
     record.prompt = model.prompt;
-    std::string_view text = record.text;
-    if (!model.prompt.empty()) text = (joined_ = model.prompt) += record.text;
+    std::string_view text = record.input.text;
+    if (!model.prompt.empty()) text = (joined_ = model.prompt) += record.input.text;
     work_.reader->encode(text, scratch_, record);
-    if (model.refuse_long && record.encoding.truncated()) {
+    record.truncated = record.encoding.truncated();
+    if (model.refuse_long && record.truncated) {
       throw_input("too long: expected at most " + std::to_string(*model.encode.max_length) + " tokens, got " +
-                  std::to_string(record.encoding.full_length) + "; --truncation head or tail cuts it");
+                  std::to_string(record.encoding.full_length) + "; truncation head or tail cuts it");
     }
     if (record.tokens() == 0) throw_input("no tokens to look at");
   }
@@ -35,13 +39,14 @@ class TaskWorker : public RecordWorker {
 
   void encode(std::span<Record* const> batch) override {
     for (Record* record : batch) {
-      record->results.clear();
+      record->result = {};
+      record->logits.clear();
       add({record, &record->encoding, 0});
       for (std::size_t i = 0; i < record->encoding.overflowing.size(); ++i) {
         add({record, &record->encoding.overflowing[i], i + 1});
       }
     }
-    run();
+    passes_.flush();
     for (Record* record : batch) {
       work_.reader->finish(*record);
       record->encoding.overflowing.clear();
@@ -55,18 +60,10 @@ class TaskWorker : public RecordWorker {
     std::size_t number;
   };
 
-  void add(Part part) {
-    const std::size_t size = part.encoding->size();
-    if (!parts_.empty() && tokens_ + size > work_.batch_tokens) run();
-    parts_.push_back(part);
-    tokens_ += size;
-  }
+  void add(const Part& part) { passes_.add(part, part.encoding->size()); }
 
-  // One forward pass over the parts that wait.
-  void run() {
-    const std::vector<Part> parts = std::exchange(parts_, {});
-    tokens_ = 0;
-    if (parts.empty()) return;
+  // One forward pass.
+  void run(const std::vector<Part>& parts) {
     inputs_.clear();
     for (const Part& part : parts) inputs_.add(*part.encoding);
     const Batch batch = inputs_.batch();
@@ -106,8 +103,7 @@ class TaskWorker : public RecordWorker {
   TokenizerScratch scratch_;
   PackedInputs inputs_;
   std::string joined_;
-  std::vector<Part> parts_;
-  std::size_t tokens_ = 0;
+  PassBatcher<Part> passes_;
   std::vector<std::size_t> rows_;
   std::vector<float> logits_;
 };

@@ -27,7 +27,7 @@ class TaskReader {
   virtual void encode(std::string_view text, TokenizerScratch& scratch, Record& record) const = 0;
   /// Appends the tokens that are looked at; unused where the head reads whole inputs.
   virtual void choose_tokens(const Encoding& encoding, std::vector<std::size_t>& tokens) const;
-  /// Adds to `record.results`. Called for every encoding, in order; `logits` [tokens that were chosen, or 1][outputs].
+  /// Adds to `record.result`. Called for every encoding, in order; `logits` [tokens that were chosen, or 1][outputs].
   virtual void read(const Encoding& encoding, std::size_t number, ConstMatrix logits, Record& record) const = 0;
   /// After all encodings of an input were read.
   virtual void finish(Record&) const {}
@@ -44,7 +44,7 @@ struct TaskWork {
   std::size_t batch_tokens = 1024;  ///< of one forward pass, or one encoding
 };
 
-/// Makes workers that fill `Record::results`. `work` must outlive them.
+/// Makes workers that fill `Record::result`. `work` must outlive them.
 WorkerFactory task_workers(const TaskWork& work);
 
 struct FillMaskSettings {

@@ -10,6 +10,7 @@
 #include "mha/core/error.hpp"
 #include "ops/vector.hpp"
 #include "pipeline/packed_inputs.hpp"
+#include "pipeline/pass_batcher.hpp"
 #include "pipeline/sentence_breaks.hpp"
 #include "pipeline/sentence_vectors.hpp"
 #include "pipeline/window_plan.hpp"
@@ -46,14 +47,15 @@ class WindowWorker : public RecordWorker {
         settings_(settings),
         prompt_length_(prompt_length),
         inputs_(work.encoder->config(), executor),
-        vectors_(work) {}
+        vectors_(work),
+        passes_(settings.batch_tokens, [this](const std::vector<Part>& parts) { run(parts); }) {}
 
   void prepare(Record& record) override {
-    if (record.text_pair) throw_input("text_pair: expected a single text to cut into windows, got a pair");
+    if (record.input.text_pair) throw_input("text_pair: expected a single text to cut into windows, got a pair");
     record.prompt = work_.prompt;
     EncodeOptions options = work_.encode;
     options.max_length.reset();
-    const std::string text = work_.prompt + record.text;
+    const std::string text = work_.prompt + record.input.text;
     work_.tokenizer->encode(text, std::nullopt, options, scratch_, record.encoding);
     if (record.tokens() == 0) throw_input("no tokens to pool");
     add_windows(record, cut(record));
@@ -76,7 +78,7 @@ class WindowWorker : public RecordWorker {
       }
       for (std::size_t i = 0; i < windows.size(); ++i) add({record, text, {windows[i], i, i + 1}});
     }
-    run();
+    passes_.flush();
     for (Record* record : batch) finish(*record);
   }
 
@@ -109,14 +111,14 @@ class WindowWorker : public RecordWorker {
     const std::size_t most = room(record.encoding, text);
     if (!settings_.late) return cut_evenly(text, most, settings_.overlap);
     if (!breaks_) breaks_ = std::make_unique<SentenceBreaks>();
-    std::vector<std::size_t> starts = breaks_->starts(record.text);
+    std::vector<std::size_t> starts = breaks_->starts(record.input.text);
     for (std::size_t& start : starts) start += record.prompt.size();
     return cut_by_sentences(record.encoding, text, starts, settings_.tokens, most);
   }
 
   // Positions are those of the first and the last token, without blanks before them.
   void add_windows(Record& record, const std::vector<TokenRange>& ranges) const {
-    const std::string_view text = record.text;
+    const std::string_view text = record.input.text;
     const std::size_t prompt = record.prompt.size();
     record.windows.resize(ranges.size());
     PointCounter begins(text);
@@ -133,27 +135,22 @@ class WindowWorker : public RecordWorker {
         end = std::max<std::size_t>(record.encoding.offsets[ranges[i].last - 1].end, prompt + begin) - prompt;
         while (begin < end && text[begin] == ' ') ++begin;
       }
-      part.index = record.index;
-      part.id = record.id;
-      part.extra = record.extra;
-      part.place = record.place;
-      if (work_.parts.text) part.text = text.substr(begin, end - begin);
+      part.input.index = record.input.index;
+      part.input.id_json = record.input.id_json;
+      part.input.extra_json = record.input.extra_json;
+      part.input.source = record.input.source;
+      part.input.line = record.input.line;
+      part.input.line_word = record.input.line_word;
+      part.input.begin = record.input.begin;
+      if (work_.parts.text) part.input.text = text.substr(begin, end - begin);
       part.window = {i, in_unit(begins, begin), in_unit(ends, end), ranges[i].first, ranges[i].last};
     }
   }
 
-  void add(const Part& part) {
-    const std::size_t size = part.around() + part.pass.tokens.size();
-    if (!parts_.empty() && tokens_ + size > settings_.batch_tokens) run();
-    parts_.push_back(part);
-    tokens_ += size;
-  }
+  void add(const Part& part) { passes_.add(part, part.around() + part.pass.tokens.size()); }
 
-  // One forward pass over the parts that wait.
-  void run() {
-    const std::vector<Part> parts = std::exchange(parts_, {});
-    tokens_ = 0;
-    if (parts.empty()) return;
+  // One forward pass.
+  void run(const std::vector<Part>& parts) {
     inputs_.clear();
     for (const Part& part : parts) {
       const Encoding& encoding = part.record->encoding;
@@ -212,8 +209,7 @@ class WindowWorker : public RecordWorker {
   std::unique_ptr<SentenceBreaks> breaks_;
   PackedInputs inputs_;
   SentenceVectors vectors_;
-  std::vector<Part> parts_;
-  std::size_t tokens_ = 0;
+  PassBatcher<Part> passes_;
   std::vector<double> sums_;
 };
 

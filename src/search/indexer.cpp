@@ -44,8 +44,8 @@ class PassageSource : public RecordSource {
     while (ready_.empty()) {
       if (!read_more()) return false;
     }
-    record.index = count_++;
-    record.text = ready_.front().passage.text;
+    record.input.index = count_++;
+    record.input.text = ready_.front().passage.text;
     waiting_.push_back(std::move(ready_.front()));
     ready_.pop_front();
     return true;
@@ -119,7 +119,7 @@ class PassageSource : public RecordSource {
   }
 
   bool read_record() {
-    InputRecord& record = input_;
+    Input& record = input_;
     if (!reader_->next(record)) {
       reader_.reset();
       end();
@@ -166,7 +166,7 @@ class PassageSource : public RecordSource {
   IndexerResult& result_;
   TokenizerScratch scratch_;
   std::unique_ptr<TextReader> reader_;
-  InputRecord input_;
+  Input input_;
   std::size_t at_ = 0;
   bool is_binary_ = false;  // the file that was opened last
   std::size_t count_ = 0;
@@ -186,7 +186,7 @@ class VectorSink : public RecordSink {
     const Waiting waiting = std::move(source_.waiting().front());
     source_.waiting().pop_front();
     if (record.bad()) {
-      settings_.warn(index_path(waiting) + ": " + record.error + "; left out");
+      settings_.warn(index_path(waiting) + ": " + record.input.error + "; left out");
     } else {
       index_.add(waiting.source, waiting.passage, record.embedding);
       ++result_.passages;

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const mha::test::MemoryFile bytes(data + 1, size - 1);
   auto reader = mha::TextReader::from_files({bytes.path()}, options);
   std::size_t count = 0;
-  for (mha::InputRecord record; reader.next(record); ++count) {
+  for (mha::Input record; reader.next(record); ++count) {
     require(record.index == count);
     require(is_utf8(record.text) && is_utf8(record.error) && is_utf8(record.text_pair.value_or("")));
     require(record.error.empty() || record.text.empty());

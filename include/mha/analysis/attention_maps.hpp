@@ -30,6 +30,7 @@ struct AttentionMaps {
   std::size_t layer_count = 0;      ///< first extent of weights
   std::size_t head_count = 0;       ///< second extent
   std::vector<float> weights;
+  bool rolled_out = false;  ///< the one map is a product over all layers
 
   std::size_t tokens() const { return labels.size(); }
   const float* map(std::size_t layer, std::size_t head) const {
@@ -38,7 +39,7 @@ struct AttentionMaps {
   float* map(std::size_t layer, std::size_t head) {
     return weights.data() + (layer * head_count + head) * tokens() * tokens();
   }
-  /// "3.7" (layer.head); an averaged axis is "mean".
+  /// "3.7" (layer.head); an averaged axis is "mean"; a rolled out map is "rollout".
   std::string name(std::size_t layer, std::size_t head) const;
 };
 

@@ -30,4 +30,7 @@ extern const Command kIndexStats;
 extern const Command kIndexVerify;
 extern const Command kIndexExport;
 
+extern const Command kComplete;
+extern const Command kGenerate;
+
 }  // namespace mha::cli

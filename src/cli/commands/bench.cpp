@@ -14,13 +14,10 @@
 #include "cli/quality.hpp"
 #include "cli/record_run.hpp"
 #include "cli/source.hpp"
-#include "cli/terminal.hpp"
-#include "core/json_text.hpp"
-#include "core/numbers.hpp"
 #include "mha/core/error.hpp"
 #include "ops/machine.hpp"
 #include "ops/vector.hpp"
-#include "output/text_table.hpp"
+#include "output/bench_report.hpp"
 #include "pipeline/thread_pool.hpp"
 
 namespace mha::cli {
@@ -52,43 +49,7 @@ constexpr std::size_t kLeastRuns = 5;
 constexpr std::size_t kMostRuns = 1000;
 constexpr std::size_t kWarmRuns = 2;
 
-struct Shape {
-  std::size_t batch;
-  std::size_t tokens;
-};
-constexpr Shape kGrid[] = {{1, 8}, {1, 32}, {1, 128}, {1, 512}, {8, 32}, {32, 32}, {32, 128}};
-
-struct Point {
-  Shape shape;
-  std::size_t runs;
-  double min_ms;
-  double median_ms;
-  double gflops;
-};
-
-struct EndToEnd {
-  std::size_t inputs = 0;
-  std::size_t tokens = 0;
-  double seconds = 0;
-};
-
-/// How good the vectors are, and how near those of float32.
-struct Quality {
-  std::size_t pairs = 0;
-  double spearman = 0;
-  double mean_cosine = 1;
-  double least_cosine = 1;
-};
-
-struct Report {
-  Machine machine;
-  double load_ms = 0;
-  double tokenizer_mb_s = 0;
-  double peak_rss_mib = 0;
-  std::vector<Point> points;
-  EndToEnd files;
-  Quality quality;
-};
+constexpr BenchShape kGrid[] = {{1, 8}, {1, 32}, {1, 128}, {1, 512}, {8, 32}, {32, 32}, {32, 128}};
 
 double peak_rss_mib() {
   rusage usage{};
@@ -101,7 +62,7 @@ double milliseconds_since(Clock::time_point begin) {
 }
 
 /// Floating-point operations of the matrix products of one forward pass; an add and a multiply count as two.
-double operations(const ModelConfig& config, Shape shape) {
+double operations(const ModelConfig& config, BenchShape shape) {
   const auto number = [](std::size_t value) { return static_cast<double>(value); };
   const double heads = number(config.d_query());
   const double key_values = 2 * number(config.d_key_value());
@@ -117,7 +78,7 @@ double operations(const ModelConfig& config, Shape shape) {
 /// Full-length random ids, cut into micro-batches as the pipeline cuts them.
 class Forward {
  public:
-  Forward(const Model& model, Shape shape, const Wanted& wanted, ThreadPool& pool)
+  Forward(const Model& model, BenchShape shape, const Wanted& wanted, ThreadPool& pool)
       : encoder_(model.encoder()), pool_(pool), wanted_(wanted) {
     std::mt19937 random(1);
     const std::size_t vocabulary = encoder_.config().vocab_size;
@@ -168,7 +129,7 @@ class Forward {
   bool alone_ = false;
 };
 
-Point measure(const Model& model, Shape shape, const Wanted& wanted, std::size_t runs, ThreadPool& pool) {
+BenchPoint measure(const Model& model, BenchShape shape, const Wanted& wanted, std::size_t runs, ThreadPool& pool) {
   Forward forward(model, shape, wanted, pool);
   for (std::size_t i = 0; i < kWarmRuns; ++i) forward.run();
   std::vector<double> times;
@@ -210,7 +171,7 @@ class CountingSink : public RecordSink {
  public:
   void render(Record&) const override {}
   bool accept(Record& record) override {
-    if (record.bad()) throw_input(record.error);
+    if (record.bad()) throw_input(record.input.error);
     ++counted.inputs;
     counted.tokens += record.tokens();
     return true;
@@ -235,10 +196,10 @@ class PairSource : public RecordSource {
   explicit PairSource(const std::vector<RatedPair>& pairs) : pairs_(pairs) {}
   bool next(Record& record) override {
     if (given_ == 2 * pairs_.size()) return false;
-    record.index = given_++;
-    const RatedPair& pair = pairs_[record.index / 2];
-    record.text = record.index % 2 == 0 ? pair.first : pair.second;
-    record.place = "text " + std::to_string(record.index);
+    record.input.index = given_++;
+    const RatedPair& pair = pairs_[record.input.index / 2];
+    record.input.text = record.input.index % 2 == 0 ? pair.first : pair.second;
+    record.input.set_place("text " + std::to_string(record.input.index));
     return true;
   }
   bool ready() override { return true; }
@@ -252,7 +213,7 @@ class VectorSink : public RecordSink {
  public:
   void render(Record&) const override {}
   bool accept(Record& record) override {
-    if (record.bad()) throw_input(record.error);
+    if (record.bad()) throw_input(record.input.error);
     vectors.push_back(record.embedding);
     return true;
   }
@@ -270,7 +231,7 @@ std::vector<std::vector<float>> vectors_of(const Options& options, const Plan& p
   return std::move(sink.vectors);
 }
 
-Quality measure_quality(const Options& options, const Plan& plan, const Model& model) {
+VectorQuality measure_quality(const Options& options, const Plan& plan, const Model& model) {
   const std::vector<RatedPair> pairs = read_rated_pairs(options.own<BenchOptions>().quality);
   if (pairs.empty()) throw_input(options.own<BenchOptions>().quality + ": expected rated pairs, got none");
   const auto vectors = vectors_of(options, plan, model, pairs);
@@ -280,7 +241,7 @@ Quality measure_quality(const Options& options, const Plan& plan, const Model& m
     scores.push_back(pairs[i].score);
     cosines.push_back(cosine(vectors[2 * i], vectors[2 * i + 1]));
   }
-  Quality quality{pairs.size(), spearman(scores, cosines)};
+  VectorQuality quality{pairs.size(), spearman(scores, cosines)};
   if (model.encoder().precision() == Precision::f32) return quality;
   LoadOptions load = load_options(options);
   load.dtype = "f32";
@@ -294,13 +255,7 @@ Quality measure_quality(const Options& options, const Plan& plan, const Model& m
   return quality;
 }
 
-std::string rounded(double value, int digits) {
-  std::string text;
-  append_float(text, static_cast<float>(value), digits);
-  return text;
-}
-
-std::vector<Shape> shapes(const Options& options, const Model& model) {
+std::vector<BenchShape> shapes(const Options& options, const Model& model) {
   const auto& bench = options.own<BenchOptions>();
   const std::size_t limit = model.config().max_positions;
   if (bench.tokens > 0 && limit > 0 && bench.tokens > limit) {
@@ -308,98 +263,26 @@ std::vector<Shape> shapes(const Options& options, const Model& model) {
   }
   if (bench.batch > 0 || bench.tokens > 0)
     return {{std::max<std::size_t>(bench.batch, 1), bench.tokens > 0 ? bench.tokens : 32}};
-  std::vector<Shape> grid;
-  for (const Shape shape : kGrid) {
+  std::vector<BenchShape> grid;
+  for (const BenchShape shape : kGrid) {
     if (limit == 0 || shape.tokens <= limit) grid.push_back(shape);
   }
   return grid;
 }
 
-std::string json_of(const Options& options, const Model& model, const Report& report) {
-  const auto& [machine, load_ms, tokenizer_mb_s, rss_mib, points, files, quality] = report;
-  const double peak_gflops = machine.fma_peak_gflops * static_cast<double>(thread_count(options));
-  std::string common = ",\"threads\":" + std::to_string(thread_count(options));
-  common += ",\"backend\":";
-  append_json_string(common, model.encoder().backend().name());
-  common += ",\"dtype\":";
-  append_json_string(common, name_of(model.encoder().precision()));
-  std::string text = "[";
-  for (const Point& point : points) {
-    if (text.size() > 1) text += ",\n";
-    text += "{\"batch\":" + std::to_string(point.shape.batch) + ",\"tokens\":" + std::to_string(point.shape.tokens) +
-            common;
-    text += ",\"runs\":" + std::to_string(point.runs) + ",\"min_ms\":" + rounded(point.min_ms, 4);
-    text += ",\"median_ms\":" + rounded(point.median_ms, 4) + ",\"gflops\":" + rounded(point.gflops, 2);
-    text += ",\"peak_share\":" + rounded(point.gflops / peak_gflops, 4) + '}';
-  }
-  if (text.size() > 1) text += ",\n";
-  if (files.inputs > 0) {
-    text +=
-        "{\"inputs\":" + std::to_string(files.inputs) + ",\"input_tokens\":" + std::to_string(files.tokens) + common;
-    text += ",\"seconds\":" + rounded(files.seconds, 4);
-    text += ",\"inputs_s\":" + rounded(static_cast<double>(files.inputs) / files.seconds, 1);
-    text += ",\"tokens_s\":" + rounded(static_cast<double>(files.tokens) / files.seconds, 1) + "},\n";
-  }
-  if (quality.pairs > 0) {
-    text += "{\"pairs\":" + std::to_string(quality.pairs) + common;
-    text += ",\"spearman\":" + rounded(quality.spearman * 100, 3);
-    text += ",\"mean_cosine\":" + rounded(quality.mean_cosine, 7);
-    text += ",\"least_cosine\":" + rounded(quality.least_cosine, 7) + "},\n";
-  }
-  text += "{\"load_ms\":" + rounded(load_ms, 2) + ",\"tokenizer_mb_s\":" + rounded(tokenizer_mb_s, 2);
-  text += ",\"peak_rss_mib\":" + rounded(rss_mib, 1) + ",\"cpu\":";
-  append_json_string(text, machine.cpu);
-  text +=
-      ",\"fma_peak_gflops\":" + rounded(machine.fma_peak_gflops, 1) + ",\"read_gb_s\":" + rounded(machine.read_gb_s, 1);
-  return text + "}]\n";
-}
-
-std::string table_of(const Options& options, const Model& model, const Report& report) {
-  const auto& [machine, load_ms, tokenizer_mb_s, rss_mib, points, files, quality] = report;
-  const double peak_gflops = machine.fma_peak_gflops * static_cast<double>(thread_count(options));
-  const std::size_t columns = terminal_columns(STDOUT_FILENO);
-  std::string text;
-  TextTable facts({{""}, {""}});
-  facts.add({"model", model.location().name});
-  facts.add({"cpu", machine.cpu + " (" + machine.features + ")"});
-  facts.add({"threads", std::to_string(thread_count(options))});
-  facts.add({"backend", model.encoder().backend().description()});
-  facts.add({"dtype", std::string(name_of(model.encoder().precision()))});
-  facts.add({"float32 peak", rounded(machine.fma_peak_gflops, 0) + " GFLOP/s (multiply-adds in registers)"});
-  facts.add({"memory read", rounded(machine.read_gb_s, 1) + " GB/s"});
-  facts.add({"model load", rounded(load_ms, 1) + " ms"});
-  facts.add({"tokenizer", rounded(tokenizer_mb_s, 1) + " MB/s, one thread"});
-  facts.add({"peak memory", rounded(rss_mib, 0) + " MiB"});
-  facts.append_to(text, columns);
-  text += options.own<BenchOptions>().attentions ? "\nForward pass with all attention maps" : "\nForward pass";
-  text += ", random ids of full length, " + std::to_string(kWarmRuns) + " warm-up runs\n";
-  TextTable table({{"batch", Align::right},
-                   {"tokens", Align::right},
-                   {"runs", Align::right},
-                   {"min ms", Align::right},
-                   {"median ms", Align::right},
-                   {"tokens/s", Align::right},
-                   {"GFLOP/s", Align::right},
-                   {"of peak", Align::right}});
-  for (const Point& point : points) {
-    const double tokens = static_cast<double>(point.shape.batch * point.shape.tokens);
-    table.add({std::to_string(point.shape.batch), std::to_string(point.shape.tokens), std::to_string(point.runs),
-               rounded(point.min_ms, 3), rounded(point.median_ms, 3), rounded(tokens / point.min_ms * 1e3, 0),
-               rounded(point.gflops, 1), rounded(point.gflops / peak_gflops * 100, 1) + " %"});
-  }
-  table.append_to(text, columns);
-  if (files.inputs > 0) {
-    text += "\nFiles end to end: " + std::to_string(files.inputs) + " inputs, " + std::to_string(files.tokens) +
-            " tokens in " + rounded(files.seconds, 2) +
-            " s: " + rounded(static_cast<double>(files.inputs) / files.seconds, 0) + " inputs/s, " +
-            rounded(static_cast<double>(files.tokens) / files.seconds, 0) + " tokens/s\n";
-  }
-  if (quality.pairs > 0) {
-    text += "\nQuality over " + std::to_string(quality.pairs) + " rated pairs: Spearman " +
-            rounded(quality.spearman * 100, 2) + ", cosine to float32 " + rounded(quality.mean_cosine, 7) +
-            " on average, " + rounded(quality.least_cosine, 7) + " at least\n";
-  }
-  return text;
+void describe(BenchReport& report, const Options& options, const Model& model) {
+  const Machine machine = measure_machine();
+  report.cpu = machine.cpu;
+  report.cpu_features = machine.features;
+  report.fma_peak_gflops = machine.fma_peak_gflops;
+  report.read_gb_s = machine.read_gb_s;
+  report.model = model.location().name;
+  report.backend = model.encoder().backend().name();
+  report.backend_description = model.encoder().backend().description();
+  report.dtype = name_of(model.encoder().precision());
+  report.threads = thread_count(options);
+  report.with_attentions = options.own<BenchOptions>().attentions;
+  report.warm_runs = kWarmRuns;
 }
 
 int run(const Options& options, Log& log) {
@@ -409,7 +292,7 @@ int run(const Options& options, Log& log) {
   const Plan plan = make_plan(options, {.kind = RecordKind::embed}, header);
   const auto out = open_output(options);
 
-  Report report;
+  BenchReport report;
   const auto begin = Clock::now();
   const auto model = load_model(header, options, log);
   report.load_ms = milliseconds_since(begin);
@@ -421,16 +304,16 @@ int run(const Options& options, Log& log) {
     wanted.attention_layers.resize(model->config().n_layers);
     std::iota(wanted.attention_layers.begin(), wanted.attention_layers.end(), std::size_t{0});
   }
-  for (const Shape shape : shapes(options, *model)) {
+  for (const BenchShape shape : shapes(options, *model)) {
     report.points.push_back(measure(*model, shape, wanted, options.own<BenchOptions>().runs, pool));
   }
   if (!options.input.files.empty()) report.files = measure_files(options, planned.work, log);
   report.peak_rss_mib = peak_rss_mib();
   if (!options.own<BenchOptions>().quality.empty()) report.quality = measure_quality(options, plan, *model);
   report.tokenizer_mb_s = tokenizer_speed(model->tokenizer());
-  report.machine = measure_machine();
+  describe(report, options, *model);
 
-  out->write(plan.format == Format::json ? json_of(options, *model, report) : table_of(options, *model, report));
+  out->write(bench_text(report, plan.format, plan.schema.columns));
   out->commit();
   return 0;
 }

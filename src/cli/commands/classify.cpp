@@ -18,13 +18,24 @@ struct ClassifyOptions {
   bool multi_label = false;
 };
 
+// As transformers does, pipelines/zero_shot_classification.py.
+void trim(std::string& label) {
+  label.erase(0, label.find_first_not_of(' '));
+  label.erase(label.find_last_not_of(' ') + 1);
+  if (label.empty()) throw_usage("--labels: expected a list such as a,b, got an empty item");
+}
+
 void declare(OptionList& list, Options& options) {
   auto& own = options.own<ClassifyOptions>();
   list.group("Task");
   list.count("--top-k", "N", "the N best results only", own.top_k, 1);
   list.flag("--all-scores", "every label with its score, best first", own.all_scores);
   list.text("--labels", "LIST", "labels of your own, separated by commas, for a model of natural language inference",
-            [&own](const std::string& text) { own.labels = parse_list("--labels", text); });
+            [&own](const std::string& text) {
+              own.labels = parse_list("--labels", text);
+              for (std::string& label : own.labels) trim(label);
+            })
+      .explain("Blanks around a label do not count. Write \\, for a comma inside a label.");
   list.text("--hypothesis", "TEXT", "sentence with {} in place of the label",
             [&own](const std::string& text) {
               if (text.find("{}") == std::string::npos) {

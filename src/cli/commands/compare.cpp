@@ -12,7 +12,7 @@
 #include "cli/record_run.hpp"
 #include "core/numbers.hpp"
 #include "mha/core/error.hpp"
-#include "output/answers.hpp"
+#include "output/comparison_report.hpp"
 
 namespace mha::cli {
 namespace {
@@ -42,7 +42,7 @@ class Kept : public RecordSink {
  public:
   void render(Record&) const override {}
   bool accept(Record& record) override {
-    if (record.bad()) throw_input(record.error);
+    if (record.bad()) throw_input(record.input.error);
     records.push_back(std::move(record));
     return true;
   }
@@ -73,130 +73,6 @@ struct Side {
   PlannedWork planned;
 };
 
-Answer layers_answer(const Comparison& comparison) {
-  Answer answer{
-      "layers", "hidden states by layer, 0 is the embedding output", {"layer", "cosine", "max_abs"}, {}, false};
-  for (std::size_t i = 0; i < comparison.layers.size(); ++i) {
-    answer.rows.push_back(
-        {AnswerCell::of(i), AnswerCell::of(comparison.layers[i].cosine), AnswerCell::of(comparison.layers[i].max_abs)});
-  }
-  return answer;
-}
-
-Answer heads_answer(const Comparison& comparison) {
-  Answer answer{"heads", "attention by head, Jensen-Shannon distance", {"layer", "head", "distance"}, {}, false};
-  for (const HeadDifference& head : comparison.heads) {
-    answer.rows.push_back({AnswerCell::of(head.layer), AnswerCell::of(head.head), AnswerCell::of(head.distance)});
-  }
-  return answer;
-}
-
-std::string json_of(const Comparison& comparison, const std::string& over, std::optional<int> digits) {
-  std::string out = "{\"embedding\":";
-  if (comparison.embedding) {
-    out += "{\"cosine\":" + cell_text(AnswerCell::of(comparison.embedding->cosine), digits) +
-           ",\"max_abs\":" + cell_text(AnswerCell::of(comparison.embedding->max_abs), digits) + "}";
-  } else {
-    out += "null";
-  }
-  out += "," + answer_members({layers_answer(comparison), heads_answer(comparison)}, digits);
-  out += std::string(",\"within\":") + (over.empty() ? "true" : "false");
-  return out + "}";
-}
-
-/// Long form: a row for the vectors, for each layer and for each head.
-Answer rows_of(const Comparison& comparison, std::size_t index) {
-  Answer answer{"compare", {}, {"index", "part", "layer", "head", "cosine", "max_abs", "distance"}, {}, false};
-  const AnswerCell none = AnswerCell::of(std::string());
-  const AnswerCell at = AnswerCell::of(index);
-  if (comparison.embedding) {
-    answer.rows.push_back({at, AnswerCell::of(std::string("embedding")), none, none,
-                           AnswerCell::of(comparison.embedding->cosine), AnswerCell::of(comparison.embedding->max_abs),
-                           none});
-  }
-  for (std::size_t i = 0; i < comparison.layers.size(); ++i) {
-    answer.rows.push_back({at, AnswerCell::of(std::string("layer")), AnswerCell::of(i), none,
-                           AnswerCell::of(comparison.layers[i].cosine), AnswerCell::of(comparison.layers[i].max_abs),
-                           none});
-  }
-  for (const HeadDifference& head : comparison.heads) {
-    answer.rows.push_back({at, AnswerCell::of(std::string("head")), AnswerCell::of(head.layer),
-                           AnswerCell::of(head.head), none, none, AnswerCell::of(head.distance)});
-  }
-  return answer;
-}
-
-std::string table_of(const Comparison& comparison, const std::string& title, std::size_t columns,
-                     std::optional<int> digits) {
-  std::string out = title + "\n";
-  const std::optional<int> places = digits ? digits : std::optional<int>(6);
-  if (comparison.embedding) {
-    out += "embedding: cosine " + cell_text(AnswerCell::of(comparison.embedding->cosine), places) +
-           ", greatest difference " + cell_text(AnswerCell::of(comparison.embedding->max_abs), places) + "\n";
-  } else {
-    out += "embedding: of different widths\n";
-  }
-  if (!comparison.layers.empty()) append_answer(out, layers_answer(comparison), columns, places);
-  if (!comparison.heads.empty()) append_answer(out, heads_answer(comparison), columns, places);
-  if (comparison.layers.empty() && comparison.heads.empty()) {
-    out += "hidden states and attention: of different shapes\n";
-  }
-  return out + "\n";
-}
-
-/// Writes comparisons as they come. JSON is one object for one comparison and an array for more.
-class Report {
- public:
-  Report(const Options& options, const Plan& plan, OutputStream& out)
-      : digits_(options.output.digits), format_(plan.format), columns_(plan.schema.columns), out_(out) {}
-
-  void add(const Comparison& comparison, const std::string& title, std::size_t index, const std::string& over) {
-    const std::string json =
-        format_ == Format::json || format_ == Format::jsonl ? json_of(comparison, over, digits_) : std::string();
-    switch (format_) {
-      case Format::json:
-        if (index == 0) {
-          first_ = json;
-        } else {
-          out_.write((index == 1 ? "[" + first_ : std::string()) + "," + json);
-        }
-        break;
-      case Format::jsonl:
-        out_.write(json + "\n");
-        break;
-      case Format::csv:
-        write_rows(comparison, index, kCsv);
-        break;
-      case Format::tsv:
-        write_rows(comparison, index, kTsv);
-        break;
-      default:
-        out_.write(table_of(comparison, title, columns_, digits_));
-    }
-    ++count_;
-  }
-
-  void finish() {
-    if (format_ == Format::json) out_.write(count_ == 0 ? "[]\n" : count_ == 1 ? first_ + "\n" : "]\n");
-    if (count_ == 0 && format_ == Format::csv) write_rows({}, 0, kCsv);
-    if (count_ == 0 && format_ == Format::tsv) write_rows({}, 0, kTsv);
-  }
-
- private:
-  // The header stands above the first rows only.
-  void write_rows(const Comparison& comparison, std::size_t index, const Dialect& dialect) {
-    const std::string text = answer_rows(rows_of(comparison, index), dialect, digits_);
-    out_.write(index == 0 ? text : text.substr(text.find('\n') + 1));
-  }
-
-  std::optional<int> digits_;
-  Format format_;
-  std::size_t columns_;
-  OutputStream& out_;
-  std::string first_;
-  std::size_t count_ = 0;
-};
-
 int run(const Options& options, Log& log) {
   const bool two_models = !options.own<CompareOptions>().against.empty();
   if (!two_models && options.input.texts.size() != 2) {
@@ -221,24 +97,24 @@ int run(const Options& options, Log& log) {
 
   constexpr std::size_t kBlock = 64;  // inputs held at once
   InputSource source(options, log);
-  Report report(options, left.plan, *out);
+  ComparisonReport report(left.plan.format, options.output.digits, left.plan.schema.columns, *out);
   std::string first_over_all;
-  for (std::size_t index = 0;;) {
+  for (;;) {
     const std::vector<Record> block = read_block(source, kBlock);
     if (block.empty()) break;
     const std::vector<Record> ours = run_side(left, block);
     const std::vector<Record> theirs = right ? run_side(*right, block) : std::vector<Record>{ours[1]};
-    for (std::size_t i = 0; i < theirs.size(); ++i, ++index) {
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
       const Comparison comparison = compare(left.side_of(ours[i]), (right ? *right : left).side_of(theirs[i]));
       const std::string over = options.own<CompareOptions>().tolerance
                                    ? first_over(comparison, *options.own<CompareOptions>().tolerance)
                                    : std::string();
       if (!over.empty() && first_over_all.empty()) {
-        first_over_all = (two_models ? ours[i].place + ": " : std::string()) + over;
+        first_over_all = (two_models ? ours[i].input.place() + ": " : std::string()) + over;
       }
-      const std::string title =
-          two_models ? location.name + " and " + other.name + ": " + ours[i].text : ours[0].text + " | " + ours[1].text;
-      report.add(comparison, title, index, over);
+      const std::string title = two_models ? location.name + " and " + other.name + ": " + ours[i].input.text
+                                           : ours[0].input.text + " | " + ours[1].input.text;
+      report.add(comparison, title, over.empty());
     }
   }
   report.finish();

@@ -37,11 +37,11 @@ Record read_input(const Options& options, const ModelWork& work, Log& log) {
   InputSource source(options, log);
   Record record;
   if (!source.next(record)) throw_input("explain: expected one input, got none");
-  if (record.bad()) throw_input(record.error);
+  if (record.bad()) throw_input(record.input.error);
   Record second;
   if (source.next(second)) throw_usage("explain: expected one input, got more; give one TEXT");
   model_workers(work)(nullptr)->prepare(record);
-  if (record.tokens() == 0) throw_input(record.place + ": no tokens to explain");
+  if (record.tokens() == 0) throw_input(record.input.place() + ": no tokens to explain");
   return record;
 }
 
@@ -59,8 +59,8 @@ Explanation explain(const Options& options, const PlannedWork& planned, const Mo
   encoder.forward({record.encoding.input_ids, record.encoding.token_type_ids, rows}, workspace, wanted, &captured);
 
   Explanation explanation;
-  explanation.text = record.text;
-  explanation.text_pair = record.text_pair;
+  explanation.text = record.input.text;
+  explanation.text_pair = record.input.text_pair;
   explanation.model = model.location().name;
   explanation.labels = attention_maps(record, planned.schema).labels;
   explanation.input_ids = record.encoding.input_ids;
@@ -72,6 +72,11 @@ Explanation explain(const Options& options, const PlannedWork& planned, const Mo
     to_float32(bias.view, 0, config.d_model, explanation.output_bias.data());
   }
   explanation.heads = planned.schema.heads;
+  if (record.truncated) explanation.full_length = record.encoding.full_length;
+  if (const auto& marks = planned.work.wanted.ablated; !marks.empty()) {
+    const auto first = marks.begin() + static_cast<std::ptrdiff_t>(layer * config.n_heads);
+    explanation.ablated.assign(first, first + static_cast<std::ptrdiff_t>(config.n_heads));
+  }
   explanation.stages = std::move(captured.stages);
   return explanation;
 }

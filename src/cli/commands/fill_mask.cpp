@@ -21,7 +21,8 @@ void declare(OptionList& list, Options& options) {
   list.count("--top-k", "N", "results of each mask", own.top_k, 1).by_default(std::to_string(own.top_k));
   list.text("--targets", "LIST",
             "score only these words, separated by commas; scores stay those of the whole vocabulary",
-            [&own](const std::string& text) { own.targets = parse_list("--targets", text); });
+            [&own](const std::string& text) { own.targets = parse_list("--targets", text); })
+      .explain("Blanks belong to a word: \" the\" is another word than \"the\". Write \\, for a comma inside a word.");
 }
 
 // The vocabulary entry of a word, else the first token that it is cut into, as the reference does.

@@ -54,8 +54,8 @@ class CorpusSink : public RecordSink {
   bool accept(Record& record) override {
     if (record.bad()) {
       ++bad_;
-      if (options_.input.stops_at_bad()) throw_input(record.error);
-      log_.error(record.error + "; skipped");
+      if (options_.input.stops_at_bad()) throw_input(record.input.error);
+      log_.error(record.input.error + "; skipped");
       return true;
     }
     const std::lock_guard lock(mutex_);
@@ -110,11 +110,11 @@ class TreebankSource : public RecordSource {
     TreebankSentence sentence;
     if (!reader_.next(sentence)) return false;
     record.clear();
-    record.index = index_++;
-    record.text = sentence.text;
-    record.place = file_ + ": line " + std::to_string(sentence.line);
+    record.input.index = index_++;
+    record.input.text = sentence.text;
+    record.input.set_place(file_ + ": line " + std::to_string(sentence.line));
     const std::lock_guard lock(mutex_);
-    sentences_.emplace(record.index, std::move(sentence));
+    sentences_.emplace(record.input.index, std::move(sentence));
     return true;
   }
   bool ready() override { return true; }
@@ -143,7 +143,7 @@ class TreebankSource : public RecordSource {
 
   std::string file_;
   TextReader lines_;
-  InputRecord line_;
+  Input line_;
   TreebankReader reader_;
   std::size_t index_ = 0;
   mutable std::mutex mutex_;
@@ -160,13 +160,13 @@ class TreebankSink : public CorpusSink<TreebankScore> {
  private:
   TreebankScore part_of(const Record& record) const override {
     TreebankScore part;
-    if (!record.encoding.truncated()) part.add(source_.sentence(record.index), attention_maps(record, schema_));
+    if (!record.truncated) part.add(source_.sentence(record.input.index), attention_maps(record, schema_));
     return part;
   }
   void add(const Record& record, TreebankScore part) override {
-    truncated_ += record.encoding.truncated();
+    truncated_ += record.truncated;
     score_.add(part);
-    source_.forget(record.index);
+    source_.forget(record.input.index);
   }
 
   const RecordSchema& schema_;
@@ -228,7 +228,7 @@ class VectorSink : public RecordSink {
  public:
   void render(Record&) const override {}
   bool accept(Record& record) override {
-    if (record.bad()) throw_input(record.error);
+    if (record.bad()) throw_input(record.input.error);
     vectors.push_back(std::move(record.embedding));
     return true;
   }
@@ -255,10 +255,11 @@ Answer importance_answer(const Options& options, const RecordSchema& schema, con
   settings.batch_tokens = batch_tokens(*work.encoder);
   settings.threads = thread_count(options);
   settings.stop_at_bad = true;
+  Pipeline pipeline(settings, model_workers(work));  // its workers look at `work` for each batch
   const auto vectors_of = [&](const std::vector<Record>& block) {
     VectorSink sink;
     BlockSource source(block);
-    Pipeline(settings, model_workers(work)).run(source, sink);
+    pipeline.run(source, sink);
     return std::move(sink.vectors);
   };
 
@@ -302,37 +303,8 @@ void check(const Options& options) {
   if (own.importance) throw_usage("--conllu and --importance: expected one of them, got both; leave one out");
 }
 
-void write_answers(const Options& options, const Plan& plan, const std::vector<Answer>& answers,
-                   const std::string& facts, OutputStream& out) {
-  std::string text;
-  switch (plan.format) {
-    case Format::json:
-      text = "{" + answer_members(answers, options.output.digits) + "}\n";
-      break;
-    case Format::jsonl:
-      for (const Answer& answer : answers) {
-        for (const auto& row : answer.rows) {
-          if (answer.single) text += "{\"" + answer.name + "\":";
-          append_row_object(text, answer.columns, row, options.output.digits);
-          text += answer.single ? "}\n" : "\n";
-        }
-      }
-      break;
-    case Format::csv:
-      text = answer_rows(answers[0], kCsv, options.output.digits);
-      break;
-    case Format::tsv:
-      text = answer_rows(answers[0], kTsv, options.output.digits);
-      break;
-    default:
-      for (const Answer& answer : answers) {
-        append_answer(text, answer, plan.schema.columns, options.output.digits);
-        text += '\n';
-      }
-      text += facts;
-  }
-  out.write(text);
-  out.commit();
+void write(const Options& options, const Plan& plan, const std::vector<Answer>& answers, OutputStream& out) {
+  out.write(answers_text(answers, plan.format, plan.schema.columns, options.output.digits));
 }
 
 int run(const Options& options, Log& log) {
@@ -344,14 +316,16 @@ int run(const Options& options, Log& log) {
   const auto [schema, work] = with_model(plan, options, *model);
 
   if (options.own<HeadsOptions>().importance) {
-    write_answers(options, plan, {importance_answer(options, schema, work, log)}, {}, *out);
+    write(options, plan, {importance_answer(options, schema, work, log)}, *out);
+    out->commit();
     return 0;
   }
   if (options.own<HeadsOptions>().conllu.empty()) {
     StatisticsSink sink(options, schema, log);
     InputSource source(options, log);
     run_pipeline(options, work, source, sink);
-    write_answers(options, plan, {statistics_answer(sink.means())}, {}, *out);
+    write(options, plan, {statistics_answer(sink.means())}, *out);
+    out->commit();
     return sink.exit_code();
   }
   TreebankSource source(options.own<HeadsOptions>().conllu);
@@ -368,9 +342,11 @@ int run(const Options& options, Log& log) {
   const bool for_people = plan.format == Format::table;
   std::vector<Answer> answers{for_people ? relations_table(sink.score()) : relations_answer(sink.score()),
                               attachment_answer(sink.score())};
+  write(options, plan, answers, *out);
   const std::string facts = std::to_string(sink.score().sentences()) + " sentences, " +
                             std::to_string(sink.score().unscored_words()) + " words own no piece and are not scored\n";
-  write_answers(options, plan, answers, facts, *out);
+  if (for_people) out->write(facts);
+  out->commit();
   return sink.exit_code();
 }
 

@@ -1,6 +1,7 @@
 #include "search/index.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,12 +11,11 @@
 #include "cli/log.hpp"
 #include "cli/passage_run.hpp"
 #include "cli/record_run.hpp"
-#include "core/json_text.hpp"
+#include "core/json_writer.hpp"
 #include "core/utf8.hpp"
 #include "io/npy.hpp"
 #include "io/output_stream.hpp"
 #include "mha/core/error.hpp"
-#include "output/json_values.hpp"
 
 namespace mha::cli {
 namespace {
@@ -97,11 +97,18 @@ void check_unchanged(const Options& options, const Index& index, const PassageRu
 std::string result_text(const Options& options, const Index& index, const IndexerResult& result, std::size_t passages) {
   const auto count = [](std::size_t number) { return std::to_string(number); };
   if (options.format() == Format::json) {
-    std::string out = "{\"index\":";
-    append_json_piece(out, index.path().string());
-    return out + ",\"files\":" + count(result.files) + ",\"unchanged\":" + count(result.unchanged) +
-           ",\"removed\":" + count(result.removed) + ",\"skipped\":" + count(result.skipped) +
-           ",\"embedded\":" + count(result.passages) + ",\"passages\":" + count(passages) + "}\n";
+    std::string out;
+    JsonWriter(out)
+        .begin_object()
+        .member("index", index.path().string())
+        .member("files", result.files)
+        .member("unchanged", result.unchanged)
+        .member("removed", result.removed)
+        .member("skipped", result.skipped)
+        .member("embedded", result.passages)
+        .member("passages", passages)
+        .end_object();
+    return out + '\n';
   }
   return count(result.files) + " files read, " + count(result.unchanged) + " unchanged, " + count(result.removed) +
          " removed, " + count(result.skipped) + " skipped; " + count(result.passages) + " passages embedded, " +
@@ -173,27 +180,23 @@ int stats(const Options& options, Log&) {
   const auto bytes = static_cast<std::size_t>(std::filesystem::file_size(index.path()));
   std::string text;
   if (options.format() == Format::json) {
-    const auto string = [&text](const char* key, std::string_view value) {
-      text += std::string(text.empty() ? "{\"" : ",\"") + key + "\":";
-      append_json_piece(text, value);
-    };
-    const auto number = [&text](const char* key, std::size_t value) {
-      text += std::string(",\"") + key + "\":" + std::to_string(value);
-    };
-    string("index", index.path().string());
-    string("model", models);
-    number("width", header.width);
-    string("store", forms);
-    string("similarity", header.similarity);
-    string("prompt", header.prompt);
-    number("chunk", header.passage_tokens);
-    text += header.by_line ? ",\"by_line\":true" : ",\"by_line\":false";
-    number("files", sources.size());
-    number("incomplete_files", incomplete);
-    number("passages", index.passages());
-    number("free_slots", free);
-    number("bytes", bytes);
-    text += "}\n";
+    JsonWriter(text)
+        .begin_object()
+        .member("index", index.path().string())
+        .member("model", models)
+        .member("width", header.width)
+        .member("store", forms)
+        .member("similarity", header.similarity)
+        .member("prompt", header.prompt)
+        .member("chunk", header.passage_tokens)
+        .member("by_line", header.by_line)
+        .member("files", sources.size())
+        .member("incomplete_files", incomplete)
+        .member("passages", index.passages())
+        .member("free_slots", free)
+        .member("bytes", bytes)
+        .end_object();
+    text += '\n';
   } else {
     const auto row = [&text](const char* key, const std::string& value) {
       text += std::string(key) + std::string(18 - std::string_view(key).size(), ' ') + value + '\n';
@@ -248,16 +251,16 @@ int export_vectors(const Options& options, Log&) {
     each_slot([&](std::size_t slot) {
       const StoredPassage stored = index.passage(slot);
       const Passage& passage = stored.passage;
-      std::string line = "{\"path\":";
-      append_json_piece(line, stored.path);
-      line += ",\"line\":" + std::to_string(passage.line) + ",\"last_line\":" + std::to_string(passage.last_line);
-      if (!passage.id.empty()) line += ",\"id\":" + passage.id;
-      line += ",\"text\":";
-      append_json_piece(line, passage.text);
-      if (!passage.extra.empty()) line += ',' + passage.extra;
-      line += ",\"embedding\":";
-      append_json_array(line, index.vector(slot), options.output.digits.value_or(-1));
-      out->write(line + "}\n");
+      std::string line;
+      JsonWriter json(line, options.output.digits);
+      json.begin_object().member("path", stored.path);
+      json.member("line", passage.line).member("last_line", passage.last_line);
+      if (!passage.id.empty()) json.key("id").raw(passage.id);
+      json.member("text", passage.text);
+      if (!passage.extra.empty()) json.raw(passage.extra);
+      const std::array shape{index.header().width};
+      json.key("embedding").numbers(index.vector(slot), shape).end_object();
+      out->write(line + "\n");
     });
   }
   out->commit();

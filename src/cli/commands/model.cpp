@@ -7,16 +7,12 @@
 #include "cli/models.hpp"
 #include "cli/record_run.hpp"
 #include "cli/terminal.hpp"
-#include "core/json_text.hpp"
-#include "core/numbers.hpp"
 #include "io/mapped_file.hpp"
 #include "io/output_stream.hpp"
 #include "io/text_reader.hpp"
 #include "mha/core/error.hpp"
 #include "model/model_tools.hpp"
-#include "output/json_values.hpp"
-#include "output/terminal_text.hpp"
-#include "output/text_table.hpp"
+#include "output/model_texts.hpp"
 
 namespace mha::cli {
 namespace {
@@ -38,56 +34,7 @@ void refuse_arguments(const Options& options) {
   throw_usage(std::string(options.command->name) + ": expected no argument, got \"" + options.input.texts[0] + '"');
 }
 
-bool wants_json(const Options& options) { return options.format() == Format::json; }
-
-/// Members of one JSON object, in the order they are added.
-class JsonObject {
- public:
-  JsonObject& text(const char* key, std::string_view value) {
-    name(key);
-    append_json_piece(out_, value);
-    return *this;
-  }
-  JsonObject& number(const char* key, std::size_t value) {
-    name(key);
-    append_number(out_, value);
-    return *this;
-  }
-  JsonObject& raw(const char* key, std::string_view json) {
-    name(key);
-    out_ += json;
-    return *this;
-  }
-  std::string done() const { return out_ + '}'; }
-
- private:
-  void name(const char* key) {
-    if (out_.size() > 1) out_ += ',';
-    append_json_string(out_, key);
-    out_ += ':';
-  }
-
-  std::string out_ = "{";
-};
-
-template <class Values, class ToJson>
-std::string json_list(const Values& values, ToJson to_json) {
-  std::string out = "[";
-  for (const auto& value : values) (out += out.size() > 1 ? "," : "") += to_json(value);
-  return out + ']';
-}
-
-std::string quoted(std::string_view text) {
-  std::string out;
-  append_json_piece(out, text);
-  return out;
-}
-
-std::string pooling_text(const SentenceConfig& sentence) {
-  std::string text;
-  for (const PoolingMode mode : sentence.pooling) (text += text.empty() ? "" : "+") += name_of(mode);
-  return text;
-}
+std::size_t columns() { return terminal_columns(STDOUT_FILENO); }
 
 void write_all(const Options& options, std::string_view text) {
   const auto out = open_output(options);
@@ -97,159 +44,14 @@ void write_all(const Options& options, std::string_view text) {
 
 int list(const Options& options, Log&) {
   refuse_arguments(options);
-  const std::vector<ModelLocation> models = list_models(model_search());
-  const auto kind = [](const ModelLocation& model) {
-    switch (model.kind) {
-      case ModelLocation::Kind::folder:
-        return "folder";
-      case ModelLocation::Kind::json_file:
-        return "file";
-      case ModelLocation::Kind::builtin:
-        return "built-in";
-    }
-    return "";
-  };
-  std::string text;
-  if (wants_json(options)) {
-    text = json_list(
-               models,
-               [&](const ModelLocation& model) {
-                 return JsonObject().text("name", model.name).text("kind", kind(model)).text("path", model.path).done();
-               }) +
-           '\n';
-  } else {
-    TextTable table({{"name"}, {"kind"}, {"path"}});
-    for (const ModelLocation& model : models) {
-      table.add({model.name, kind(model), model.kind == ModelLocation::Kind::builtin ? "" : model.path});
-    }
-    table.append_to(text, terminal_columns(STDOUT_FILENO));
-  }
-  write_all(options, text);
+  write_all(options, model_list_text(list_models(model_search()), options.format(), columns()));
   return 0;
-}
-
-std::string info_json(const ModelInfo& info) {
-  JsonObject object;
-  object.text("name", info.name).text("path", info.path).text("family", info.family).raw("config", info.config_json);
-  object.number("parameters", info.parameters).number("bytes", info.bytes).text("dtype", info.dtype);
-  object.raw("parts", json_list(info.parts, [](const ModelInfo::Part& part) {
-               return JsonObject()
-                   .text("name", part.name)
-                   .number("parameters", part.parameters)
-                   .number("bytes", part.bytes)
-                   .done();
-             }));
-  object.number("memory", info.memory);
-  object.raw("max_length", info.max_length ? std::to_string(*info.max_length) : "null");
-  object.text("pooling", pooling_text(info.sentence)).raw("normalize", info.sentence.normalize ? "true" : "false");
-  JsonObject prompts;
-  for (const auto& [name, text] : info.sentence.prompts) prompts.text(name.c_str(), text);
-  JsonObject tokenizer;
-  for (const auto& [name, value] : info.tokenizer) tokenizer.text(name.c_str(), value);
-  object.raw("prompts", prompts.done()).raw("tokenizer", tokenizer.done());
-  object.raw("decisions", json_list(info.decisions, [](const Decision& decision) {
-               return JsonObject()
-                   .text("what", decision.what)
-                   .text("value", decision.value)
-                   .text("from", decision.from)
-                   .done();
-             }));
-  object.raw("files", json_list(info.files, [](const ModelFile& file) {
-               return JsonObject().text("path", file.path).number("bytes", file.bytes).done();
-             }));
-  object.raw("unused_tensors", json_list(info.unused_tensors, quoted));
-  object.number("embedding_width", info.embedding_width).raw("tasks", json_list(info.tasks, quoted));
-  object.raw("ignored_keys", json_list(info.ignored_keys, quoted)).raw("notes", json_list(info.notes, quoted));
-  return object.done() + '\n';
-}
-
-// Decisions as a table. Where they came from is never cut: it goes on below, as far as columns go.
-void append_decisions(std::string& text, const std::vector<Decision>& decisions, std::size_t columns) {
-  std::size_t what_width = display_width("what");
-  std::size_t value_width = display_width("value");
-  for (const Decision& decision : decisions) {
-    what_width = std::max(what_width, display_width(escape_controls(decision.what)));
-    value_width = std::max(value_width, display_width(escape_controls(decision.value)));
-  }
-  what_width = std::min(what_width, columns / 3);
-  value_width = std::min(value_width, columns / 4);
-  const std::size_t indent = what_width + value_width + 4;
-  const std::size_t room = columns > indent + 8 ? columns - indent : columns;
-  const auto row = [&](const std::string& what, const std::string& value, const std::string& from) {
-    text += pad_right(escape_controls(what), what_width) + "  " + pad_right(escape_controls(value), value_width) + "  ";
-    std::size_t used = 0;
-    for (std::size_t begin = 0; begin < from.size();) {
-      const std::size_t end = std::min(from.find(' ', begin), from.size());
-      const std::string_view word = std::string_view(from).substr(begin, end - begin);
-      if (used > 0 && used + 1 + display_width(word) > room) {
-        (text += '\n').append(columns - room, ' ');
-        used = 0;
-      }
-      if (used > 0) text += ' ';
-      used += (used > 0 ? 1 : 0) + display_width(word);
-      text += word;
-      begin = end + 1;
-    }
-    text += '\n';
-  };
-  row("what", "value", "from");
-  for (const Decision& decision : decisions) row(decision.what, decision.value, escape_controls(decision.from));
-}
-
-std::string info_table(const ModelInfo& info) {
-  const std::size_t columns = terminal_columns(STDOUT_FILENO);
-  std::string text;
-  TextTable facts({{""}, {""}});
-  facts.add({"name", info.name});
-  facts.add({"path", info.path});
-  facts.add({"family", info.family});
-  facts.add({"parameters", std::to_string(info.parameters)});
-  facts.add({"bytes", std::to_string(info.bytes)});
-  facts.add({"dtype", info.dtype});
-  facts.add({"max length", info.max_length ? std::to_string(*info.max_length) : "none"});
-  facts.add({"embedding width", std::to_string(info.embedding_width)});
-  facts.append_to(text, columns);
-  text += "\nDecisions\n";
-  append_decisions(text, info.decisions, columns);
-  text += "\nParameters\n";
-  TextTable parts({{"part"}, {"numbers", Align::right}, {"bytes", Align::right}});
-  for (const ModelInfo::Part& part : info.parts) {
-    parts.add({part.name, std::to_string(part.parameters), std::to_string(part.bytes)});
-  }
-  parts.append_to(text, columns);
-  text += "in memory: " + std::to_string(info.memory) + " bytes\n";
-  text += "\nTokenizer\n";
-  TextTable tokenizer({{""}, {""}});
-  for (const auto& [name, value] : info.tokenizer) tokenizer.add({name, value});
-  tokenizer.append_to(text, columns);
-  if (!info.sentence.prompts.empty()) {
-    text += "\nPrompts\n";
-    TextTable prompts({{""}, {""}});
-    for (const auto& [name, value] : info.sentence.prompts) prompts.add({name, value});
-    prompts.append_to(text, columns);
-  }
-  text += "\nFiles\n";
-  TextTable files({{"path"}, {"bytes", Align::right}});
-  for (const ModelFile& file : info.files) files.add({file.path, std::to_string(file.bytes)});
-  files.append_to(text, columns);
-  const auto add_list = [&](const char* title, const std::vector<std::string>& entries) {
-    if (entries.empty()) return;
-    ((text += '\n') += title) += '\n';
-    TextTable table(std::vector<TextTable::Column>{{""}});
-    for (const std::string& entry : entries) table.add({entry});
-    table.append_to(text, columns);
-  };
-  add_list("Heads", info.tasks);
-  add_list("Unused tensors", info.unused_tensors);
-  add_list("Ignored config keys", info.ignored_keys);
-  add_list("Notes", info.notes);
-  return text;
 }
 
 int info(const Options& given, Log&) {
   const Options options = with_named_model(given);
   const ModelInfo model = model_info(choose_model(options), load_options(options));
-  write_all(options, wants_json(options) ? info_json(model) : info_table(model));
+  write_all(options, model_info_text(model, options.format(), columns()));
   return 0;
 }
 
@@ -257,26 +59,7 @@ int verify(const Options& given, Log& log) {
   const Options options = with_named_model(given);
   const ModelLocation location = choose_model(options);
   const ModelReport report = verify_model(location, load_options(options));
-  std::string text;
-  if (wants_json(options)) {
-    JsonObject object;
-    object.text("name", location.name).raw("sound", report.problems.empty() ? "true" : "false");
-    object.raw("problems", json_list(report.problems, quoted)).raw("notes", json_list(report.notes, quoted));
-    object.raw("abilities", json_list(report.abilities, quoted));
-    object.raw("files", json_list(report.files, [](const ModelFile& file) {
-                 return JsonObject().text("path", file.path).number("bytes", file.bytes).done();
-               }));
-    text = object.done() + '\n';
-  } else {
-    const std::size_t columns = terminal_columns(STDOUT_FILENO);
-    TextTable files({{"checked"}, {"bytes", Align::right}});
-    for (const ModelFile& file : report.files) files.add({file.path, std::to_string(file.bytes)});
-    files.append_to(text, columns);
-    for (const std::string& note : report.notes) text += "note: " + note + '\n';
-    for (const std::string& ability : report.abilities) text += ability + '\n';
-    if (report.problems.empty()) text += location.name + ": sound\n";
-  }
-  write_all(options, text);
+  write_all(options, model_report_text(location.name, report, options.format(), columns()));
   for (const std::string& problem : report.problems) log.error(problem);
   return report.problems.empty() ? 0 : 3;
 }
@@ -306,7 +89,7 @@ std::vector<std::string> quality_texts(const std::string& file) {
   std::vector<std::string> texts;
   if (file.empty()) return texts;
   TextReader reader = TextReader::from_files({file});
-  for (InputRecord input; reader.next(input);) {
+  for (Input input; reader.next(input);) {
     if (!input.error.empty()) throw_input(input.error);
     texts.push_back(std::move(input.text));
   }
@@ -320,31 +103,8 @@ void write_quality(const Options& options, const ModelLocation& location, const 
   load.dtype = "auto";
   const auto before = Model::load(location, load);
   const auto after = Model::load(find_model(options.own<ConvertRequest>().output, model_search()), load);
-  const EmbeddingDrift drift = embedding_drift(*before, *after, texts);
-  const auto number = [](double value) {
-    std::string text;
-    append_float(text, static_cast<float>(value));
-    return text;
-  };
-  std::string text;
-  if (wants_json(options)) {
-    text = JsonObject()
-               .number("texts", drift.texts)
-               .raw("mean_cosine", number(drift.mean_cosine))
-               .raw("least_cosine", number(drift.least_cosine))
-               .raw("max_abs", number(drift.max_abs))
-               .done() +
-           '\n';
-  } else {
-    TextTable table({{""}, {"", Align::right}});
-    table.add({"texts", std::to_string(drift.texts)});
-    table.add({"mean cosine", number(drift.mean_cosine)});
-    table.add({"least cosine", number(drift.least_cosine)});
-    table.add({"largest difference", number(drift.max_abs)});
-    table.append_to(text, terminal_columns(STDOUT_FILENO));
-  }
   OutputStream out("-");
-  out.write(text);
+  out.write(drift_text(embedding_drift(*before, *after, texts), options.format(), columns()));
   out.commit();
 }
 

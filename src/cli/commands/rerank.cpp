@@ -49,16 +49,13 @@ class Ranking : public OutputSink {
  protected:
   void complete(Record& record) override {
     if (!query_.empty()) {
-      record.results.assign(1, {0, {AnswerCell::of(similarity(sentence_, query_, record.embedding))}});
+      record.result = Score{similarity(sentence_, query_, record.embedding)};
     }
-    const bool truncated = record.encoding.truncated();
     Record kept;
-    kept.index = record.index;
-    kept.id = record.id;
-    kept.text = record.text;
-    kept.extra = record.extra;
-    kept.results = record.results;
-    kept.encoding.full_length = truncated ? 1 : 0;
+    kept.input = std::move(record.input);
+    kept.input.text_pair.reset();
+    kept.result = record.result;
+    kept.truncated = record.truncated;
     kept_.push_back(std::move(kept));
     if (top_k_ && kept_.size() >= 2 * *top_k_ + kSlack) keep(*top_k_);
   }
@@ -68,9 +65,9 @@ class Ranking : public OutputSink {
   static constexpr std::size_t kSlack = 1024;  // records held beyond those that are asked for
 
   static bool better(const Record& a, const Record& b) {
-    const double first = a.results[0].cells[0].number;
-    const double second = b.results[0].cells[0].number;
-    return first != second ? first > second : a.index < b.index;
+    const double first = std::get<Score>(a.result).value;
+    const double second = std::get<Score>(b.result).value;
+    return first != second ? first > second : a.input.index < b.input.index;
   }
 
   void keep(std::size_t count) {
@@ -91,14 +88,14 @@ class Query : public RecordSource, public RecordSink {
   explicit Query(const std::string& text) : text_(text) {}
   bool next(Record& record) override {
     if (std::exchange(read_, true)) return false;
-    record.text = text_;
-    record.place = "query";
+    record.input.text = text_;
+    record.input.set_place("query");
     return true;
   }
   bool ready() override { return true; }
   void render(Record&) const override {}
   bool accept(Record& record) override {
-    if (record.bad()) throw_usage(record.error);
+    if (record.bad()) throw_usage(record.input.error);
     embedding = std::move(record.embedding);
     return true;
   }

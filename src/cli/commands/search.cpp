@@ -111,9 +111,9 @@ struct Request {
 std::vector<std::string> read_queries(const std::string& file) {
   TextReader reader = TextReader::from_files({file}, {});
   std::vector<std::string> queries;
-  InputRecord record;
+  Input record;
   while (reader.next(record)) {
-    if (!record.error.empty()) throw_input(record.error);
+    if (record.bad()) throw_input(record.error);
     queries.push_back(record.text);
   }
   return queries;
@@ -199,16 +199,16 @@ class PairScores : public RecordSource, public RecordSink {
   PairScores(Index& index, std::vector<Hit>& hits) : index_(index), hits_(hits) {}
   bool next(Record& record) override {
     if (next_ == hits_.size()) return false;
-    record.index = next_;
-    record.text = index_.passage(hits_[next_].slot).passage.text;
-    record.place = "passage " + std::to_string(++next_);
+    record.input.index = next_;
+    record.input.text = index_.passage(hits_[next_].slot).passage.text;
+    record.input.set_place("passage " + std::to_string(++next_));
     return true;
   }
   bool ready() override { return true; }
   void render(Record&) const override {}
   bool accept(Record& record) override {
-    if (record.bad()) throw_input(record.error);
-    hits_[record.index].score = record.results[0].cells[0].number;
+    if (record.bad()) throw_input(record.input.error);
+    hits_[record.input.index].score = std::get<Score>(record.result).value;
     return true;
   }
   void flush() override {}

@@ -62,7 +62,7 @@ std::vector<std::int32_t> parse_ids(std::string_view text) {
 class DecodeWorker : public RecordWorker {
  public:
   explicit DecodeWorker(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
-  void prepare(Record& record) override { record.text = tokenizer_.decode(parse_ids(record.text), true); }
+  void prepare(Record& record) override { record.input.text = tokenizer_.decode(parse_ids(record.input.text), true); }
   std::size_t floats(const Record&) const override { return 0; }
   void encode(std::span<Record* const>) override {}
 
@@ -80,13 +80,12 @@ class TokenizeSink : public OutputSink {
 
   void render(Record& record) const override {
     if (options_.own<TokenizeOptions>().count && !record.bad()) {
-      const std::string count = std::to_string(record.encoding.full_length);
-      record.encoding.full_length = record.encoding.size();  // all were counted: nothing to warn of
+      record.token_count = record.encoding.full_length;
+      record.truncated = false;  // all were counted
       if (!count_records_) {
-        record.rendered = count + '\n';
+        record.rendered = std::to_string(*record.token_count) + '\n';
         return;
       }
-      record.analysis = "\"count\":" + count;
     }
     OutputSink::render(record);
   }
@@ -99,7 +98,7 @@ class TokenizeSink : public OutputSink {
     for (std::size_t i = 0; i < windows.size(); ++i) {
       record.encoding = std::move(windows[i]);
       record.encoding.full_length = record.encoding.size();
-      record.analysis = "\"window\":" + std::to_string(i);
+      record.token_window = i;
       render(record);
       if (!OutputSink::accept(record)) return false;
     }

@@ -28,7 +28,13 @@ void declare(OptionList& list, Options& options) {
       .ends_in({".txt", ".jsonl", ".ndjson"})
       .repeats();
   list.choice("--input-format", "FORMAT", "how inputs are kept apart", input.format,
-              {{"lines", InputFormat::lines}, {"jsonl", InputFormat::jsonl}, {"nul", InputFormat::nul}})
+              {{"lines", InputFormat::lines},
+               {"jsonl", InputFormat::jsonl},
+               {"json", InputFormat::json},
+               {"nul", InputFormat::nul}})
+      .explain(
+          "lines: one text per line. jsonl: one JSON object per line. json: the objects of one array, or one behind "
+          "the other, over any number of lines. nul: texts that end with NUL.")
       .by_default("by the ending of the file, else lines");
   list.flag("-0,--null", "inputs end with NUL, the same as --input-format nul",
             [&input] { input.format = InputFormat::nul; });

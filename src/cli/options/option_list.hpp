@@ -21,6 +21,7 @@ enum class ValueKind {
   list,     ///< some of `choices`, separated by commas
   file,     ///< a file that is read; `endings` narrow it
   output,   ///< a file or folder that is written
+  prompt,   ///< the name of a prompt of the model
   model,    ///< the name, folder or file of a model
   layers,   ///< numbers and ranges of layers
   heads,    ///< numbers and ranges of heads

@@ -1,5 +1,7 @@
 #include "cli/options/output.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "cli/command.hpp"
@@ -36,6 +38,11 @@ void check(const Options& options) {
     throw_usage("--on-error record: expected a format with room for messages (json, jsonl, csv, tsv, table), got " +
                 std::string(format.name));
   }
+  const bool is_file = format.binary || (format.drawn && format.one_input);
+  if (is_file && options.output.file.empty() && isatty(STDOUT_FILENO) != 0) {
+    throw_usage("--format " + std::string(format.name) +
+                ": expected a file or a pipe, got a terminal; write it with --output FILE, or insist with --output -");
+  }
 }
 
 void declare_offsets(OptionList& list, Options& options) {
@@ -70,6 +77,18 @@ void check_resume(const Options& options) {
 }
 
 }  // namespace
+
+std::string ending_notice(const Options& options) {
+  const OutputOptions& output = options.output;
+  if (output.to_stdout() || options.command->formats.empty()) return {};
+  const auto by_ending = format_by_ending(output.file);
+  const FormatInfo& format = info(options.format());
+  if (!by_ending || *by_ending == format.format) return {};
+  return "--output " + output.file + ": holds " + std::string(format.name) + ", not what its ending says" +
+         (output.format
+              ? ""
+              : "; " + std::string(options.command->name) + " cannot write " + std::string(info(*by_ending).name));
+}
 
 const OptionGroup kOutput{declare, check};
 const OptionGroup kParts{declare_parts};

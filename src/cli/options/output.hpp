@@ -30,6 +30,9 @@ extern const OptionGroup kResume;   ///< --resume
 /// `--format` alone.
 void declare_format(OptionList& list, Options& options, std::string_view help);
 
+/// What to warn of if the ending of `--output` names another format than the one that is written; else empty.
+std::string ending_notice(const Options& options);
+
 Parts parse_parts(std::string_view text);
 
 }  // namespace mha::cli

@@ -18,8 +18,8 @@ void declare(OptionList& list, Options& options) {
             tokens.plain_specials);
   list.text("--prompt", "TEXT", "put TEXT before each input, '' for none",
             [&tokens](const std::string& text) { tokens.prompt.text = text; });
-  list.text("--prompt-name", "NAME", "put the model's prompt of that name before each input",
-            [&tokens](const std::string& name) { tokens.prompt.name = name; });
+  list.value("--prompt-name", "NAME", "put the model's prompt of that name before each input", ValueKind::prompt,
+             [&tokens](const std::string& name) { tokens.prompt.name = name; });
   list.choice("--role", "ROLE", "put the model's prompt for that role before each input", tokens.prompt.role,
               {{"query", "query"}, {"document", "document"}});
 }

@@ -26,7 +26,7 @@ const wordOf = pieces.map((p, i) => {
     words[words.length - 1].text += p.text;
     words[words.length - 1].count++;
   } else {
-    words.push({ ...p, count: 1 });
+    words.push({ ...p, position: words.length, count: 1 });
   }
   return words.length - 1;
 });
@@ -36,7 +36,7 @@ let cache = new Map();
 
 function labels() {
   const all = state.unit === "words" ? words : pieces;
-  return all.map((label, i) => ({ ...label, i })).filter((label) => !(state.hide && label.special));
+  return all.map((label, i) => ({ position: i, ...label, i })).filter((label) => !(state.hide && label.special));
 }
 
 // The map of a head in the chosen unit: { n, w } with w[q * n + k]. Weights to a word are summed, from a word averaged.
@@ -87,7 +87,7 @@ function paint(canvas, map) {
 
 const percent = (w) => (w * 100 >= 10 || w === 0 ? Math.round(w * 100) : (w * 100).toPrecision(2)) + " %";
 const axis = (value) => (value === null ? "mean" : value);
-const headName = (h) => `layer ${axis(h.layer)}, head ${axis(h.head)}`;
+const headName = (h) => meta.rollout ? "rollout over all layers and heads" : `layer ${axis(h.layer)}, head ${axis(h.head)}`;
 const matches = (label) => state.search !== "" && label.text.toLowerCase().includes(state.search);
 
 // ---- the grid of heads; only what is visible is painted
@@ -117,7 +117,7 @@ for (const h of heads) {
   item.stale = true;
   const canvas = document.createElement("canvas");
   canvas.style.width = canvas.style.height = `${side}px`;
-  item.append(canvas, `${axis(h.layer)}.${axis(h.head)}`);
+  item.append(canvas, meta.rollout ? "rollout" : `${axis(h.layer)}.${axis(h.head)}`);
   item.addEventListener("click", () => choose(h.index));
   grid.append(item);
   seen.observe(item);
@@ -321,7 +321,7 @@ function showPartners(row, column) {
     const ol = document.createElement("ol");
     for (const { label, i, w } of entries) {
       const li = document.createElement("li");
-      li.textContent = `${visible(label.text)} (#${i}): ${percent(w)}`;
+      li.textContent = `${visible(label.text)} (#${label.position}): ${percent(w)}`;
       ol.append(li);
     }
     return [h, ol];
@@ -388,6 +388,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawDetail
 $("controls").addEventListener("submit", (event) => event.preventDefault());
 
 $("text").textContent = meta.text + (meta.text_pair === undefined ? "" : " ‖ " + meta.text_pair);
-$("facts").textContent = `${meta.model}: ${meta.layers.length} layers × ${meta.heads.length} heads, ${pieces.length} tokens`;
+const counted = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
+$("facts").textContent = [`${meta.model}: ${meta.rollout ? "" : `${counted(meta.layers.length, "layer")} × ${counted(meta.heads.length, "head")}, `}${counted(pieces.length, "token")}`, ...meta.notes].join("; ");
 $("scale").firstChild.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(Uint32Array.from({ length: 256 }, (_, i) => ramp[i * 4]).buffer), 256, 1), 0, 0);
 drawDetail();

@@ -12,15 +12,13 @@
 namespace mha {
 namespace {
 
-constexpr long kNowhere = -1;  // begin and end of no answer, until results are finished
-
 class Answerer : public TaskReader {
  public:
   Answerer(const ModelWork& work, const AnswerSettings& settings)
       : work_(work), settings_(settings), first_special_(work.tokenizer->role_id("cls_token")) {}
 
   void encode(std::string_view text, TokenizerScratch& scratch, Record& record) const override {
-    if (record.text_pair) throw_input("text_pair: expected a context alone, got a pair");
+    if (record.input.text_pair) throw_input("text_pair: expected a context alone, got a pair");
     EncodeOptions options = work_.encode;
     options.strategy = TruncationStrategy::only_second;
     work_.tokenizer->encode(settings_.question, text, options, scratch, record.encoding);
@@ -54,41 +52,32 @@ class Answerer : public TaskReader {
     for (const TokenSpan& span : best_spans(start, end, counted, context, settings_.longest, wanted())) {
       const std::size_t begin = encoding.offsets[span.first].begin;
       const std::size_t stop = std::max<std::size_t>(encoding.offsets[span.last].end, begin);
-      record.results.push_back({0,
-                                {AnswerCell::of(std::string()), AnswerCell::of(double{span.score}),
-                                 AnswerCell::of(begin), AnswerCell::of(stop)}});
+      spans_of(record).push_back({"", double{span.score}, begin, stop, false});
     }
   }
 
   // Until here positions are bytes. Windows share tokens: a span that two of them found counts once.
   void finish(Record& record) const override {
-    Encoding& encoding = record.encoding;
-    if (!encoding.overflowing.empty()) {
-      encoding.full_length = encoding.size();  // nothing was cut: other windows hold it
-    }
-    std::vector<ResultRow>& rows = record.results;
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const ResultRow& a, const ResultRow& b) { return a.cells[1].number > b.cells[1].number; });
-    std::vector<ResultRow> best;
-    for (ResultRow& row : rows) {
-      const auto same = [&](const ResultRow& other) {
-        return other.cells[2].integer == row.cells[2].integer && other.cells[3].integer == row.cells[3].integer;
+    // Nothing was cut if further windows hold the rest.
+    if (!record.encoding.overflowing.empty()) record.truncated = false;
+    std::vector<FoundSpan>& spans = spans_of(record);
+    std::stable_sort(spans.begin(), spans.end(),
+                     [](const FoundSpan& a, const FoundSpan& b) { return a.score > b.score; });
+    std::vector<FoundSpan> best;
+    for (FoundSpan& span : spans) {
+      const auto same = [&](const FoundSpan& other) {
+        return other.no_answer == span.no_answer && other.begin == span.begin && other.end == span.end;
       };
-      if (best.size() < wanted() && std::none_of(best.begin(), best.end(), same)) best.push_back(std::move(row));
+      if (best.size() < wanted() && std::none_of(best.begin(), best.end(), same)) best.push_back(std::move(span));
     }
-    rows = std::move(best);
-    const std::string text = std::string(record.prompt) + record.text;
-    for (ResultRow& row : rows) {
-      if (row.cells[2].integer == kNowhere) {
-        row.cells[2] = row.cells[3] = AnswerCell::of(std::size_t{0});
-        continue;
-      }
-      const auto begin = static_cast<std::size_t>(row.cells[2].integer);
-      const auto end = static_cast<std::size_t>(row.cells[3].integer);
-      row.cells[0].text = text.substr(begin, end - begin);
-      row.cells[2] = AnswerCell::of(offset_in(record, begin, settings_.offsets));
-      row.cells[3] = AnswerCell::of(offset_in(record, end, settings_.offsets));
+    const std::string text = std::string(record.prompt) + record.input.text;
+    for (FoundSpan& span : best) {
+      if (span.no_answer) continue;
+      span.text = text.substr(span.begin, span.end - span.begin);
+      span.begin = offset_in(record, span.begin, settings_.offsets);
+      span.end = offset_in(record, span.end, settings_.offsets);
     }
+    spans = std::move(best);
   }
 
   ResultLayout layout() const override {
@@ -110,14 +99,17 @@ class Answerer : public TaskReader {
 
   // Of several windows the one that doubts it most counts: an answer in any of them is an answer.
   static void add_no_answer(Record& record, double score) {
-    for (ResultRow& row : record.results) {
-      if (row.cells[2].integer != kNowhere) continue;
-      row.cells[1].number = std::min(row.cells[1].number, score);
+    for (FoundSpan& span : spans_of(record)) {
+      if (!span.no_answer) continue;
+      span.score = std::min(span.score, score);
       return;
     }
-    record.results.push_back({0,
-                              {AnswerCell::of(std::string()), AnswerCell::of(score), AnswerCell::whole(kNowhere),
-                               AnswerCell::whole(kNowhere)}});
+    spans_of(record).push_back({"", score, 0, 0, true});
+  }
+
+  static std::vector<FoundSpan>& spans_of(Record& record) {
+    if (!std::holds_alternative<Spans>(record.result)) record.result = Spans{};
+    return std::get<Spans>(record.result).best;
   }
 
   std::size_t wanted() const { return std::max<std::size_t>(settings_.top_k, 1); }

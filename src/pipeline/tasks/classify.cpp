@@ -22,9 +22,11 @@ std::vector<float> scores_of(std::span<const float> logits, LabelScores how) {
 
 void add_labels(Record& record, const std::vector<std::string>& labels, const std::vector<float>& scores,
                 std::size_t top_k) {
+  Labels result;
   for (const std::size_t i : largest(scores, std::max<std::size_t>(top_k, 1))) {
-    record.results.push_back({0, {AnswerCell::of(labels[i]), AnswerCell::of(double{scores[i]})}});
+    result.best.push_back({labels[i], double{scores[i]}});
   }
+  record.result = std::move(result);
 }
 
 ResultLayout labels_layout(std::size_t top_k) {
@@ -37,7 +39,7 @@ class Classify : public TaskReader {
   Classify(const ModelWork& work, const ClassifySettings& settings) : work_(work), settings_(settings) {}
 
   void encode(std::string_view text, TokenizerScratch& scratch, Record& record) const override {
-    const auto pair = record.text_pair ? std::optional<std::string_view>(*record.text_pair) : std::nullopt;
+    const auto pair = record.input.text_pair ? std::optional<std::string_view>(*record.input.text_pair) : std::nullopt;
     work_.tokenizer->encode(text, pair, work_.encode, scratch, record.encoding);
   }
 
@@ -57,7 +59,7 @@ class ZeroShot : public TaskReader {
   ZeroShot(const ModelWork& work, const ZeroShotSettings& settings) : work_(work), settings_(settings) {}
 
   void encode(std::string_view text, TokenizerScratch& scratch, Record& record) const override {
-    if (record.text_pair) throw_input("text_pair: expected none with --labels, got one");
+    if (record.input.text_pair) throw_input("text_pair: expected none for labels of your own, got one");
     EncodeOptions options = work_.encode;
     options.strategy = TruncationStrategy::only_first;
     std::vector<Encoding> others(settings_.hypotheses.size() - 1);
@@ -65,29 +67,26 @@ class ZeroShot : public TaskReader {
       work_.tokenizer->encode(text, settings_.hypotheses[i + 1], options, scratch, others[i]);
     }
     work_.tokenizer->encode(text, settings_.hypotheses[0], options, scratch, record.encoding);
-    // The text is cut where it is cut for any of them.
+    // The text is cut if it is cut for any of them; the record tells the longest cut.
     std::size_t cut = record.encoding.full_length - record.encoding.size();
     for (const Encoding& other : others) cut = std::max(cut, other.full_length - other.size());
     record.encoding.full_length = record.encoding.size() + cut;
     record.encoding.overflowing = std::move(others);
   }
 
-  // Until all are read, a row is the logits of one hypothesis.
   void read(const Encoding&, std::size_t, ConstMatrix logits, Record& record) const override {
-    record.results.push_back({0,
-                              {AnswerCell::of(double{logits.row(0)[settings_.entailment]}),
-                               AnswerCell::of(double{logits.row(0)[settings_.contradiction]})}});
+    record.logits.push_back(logits.row(0)[settings_.entailment]);
+    record.logits.push_back(logits.row(0)[settings_.contradiction]);
   }
 
   void finish(Record& record) const override {
     std::vector<float> scores;
-    for (const ResultRow& row : record.results) {
-      const auto entailment = static_cast<float>(row.cells[0].number);
-      const auto contradiction = static_cast<float>(row.cells[1].number);
+    for (std::size_t i = 0; i < record.logits.size(); i += 2) {
+      const float entailment = record.logits[i];
+      const float contradiction = record.logits[i + 1];
       scores.push_back(settings_.multi_label ? softmax_of(std::vector{contradiction, entailment})[1] : entailment);
     }
     if (!settings_.multi_label) scores = softmax_of(scores);
-    record.results.clear();
     add_labels(record, settings_.labels, scores, settings_.top_k);
   }
 
@@ -104,12 +103,12 @@ class Rerank : public TaskReader {
       : work_(work), query_(std::move(query)), scores_(scores) {}
 
   void encode(std::string_view text, TokenizerScratch& scratch, Record& record) const override {
-    if (record.text_pair) throw_input("text_pair: expected a document alone, got a pair");
+    if (record.input.text_pair) throw_input("text_pair: expected a document alone, got a pair");
     work_.tokenizer->encode(query_, text, work_.encode, scratch, record.encoding);
   }
 
   void read(const Encoding&, std::size_t, ConstMatrix logits, Record& record) const override {
-    record.results.push_back({0, {AnswerCell::of(double{scores_of({logits.row(0), 1}, scores_)[0]})}});
+    record.result = Score{double{scores_of({logits.row(0), 1}, scores_)[0]}};
   }
 
   ResultLayout layout() const override { return {ResultLayout::Shape::members, "", "", {"score"}}; }

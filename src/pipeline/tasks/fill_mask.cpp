@@ -22,7 +22,7 @@ class FillMask : public TaskReader {
   }
 
   void encode(std::string_view text, TokenizerScratch& scratch, Record& record) const override {
-    const auto pair = record.text_pair ? std::optional<std::string_view>(*record.text_pair) : std::nullopt;
+    const auto pair = record.input.text_pair ? std::optional<std::string_view>(*record.input.text_pair) : std::nullopt;
     work_.tokenizer->encode(text, pair, work_.encode, scratch, record.encoding);
     const auto& ids = record.encoding.input_ids;
     const auto masks = static_cast<std::size_t>(std::count(ids.begin(), ids.end(), mask_));
@@ -44,18 +44,19 @@ class FillMask : public TaskReader {
   void read(const Encoding& encoding, std::size_t, ConstMatrix logits, Record& record) const override {
     std::vector<std::size_t> masks;
     choose_tokens(encoding, masks);
+    Fills result;
     for (std::size_t m = 0; m < masks.size(); ++m) {
+      std::vector<Fill>& fills = result.masks.emplace_back();
       const std::vector<float> scores = softmax_of({logits.row(m), logits.cols});
       for (const std::int32_t id : best(scores)) {
         std::vector<std::int32_t> filled = encoding.input_ids;
         filled[masks[m]] = id;
         if (pad_) std::erase(filled, *pad_);
-        record.results.push_back(
-            {m,
-             {AnswerCell::of(double{scores[static_cast<std::size_t>(id)]}), AnswerCell::whole(id),
-              AnswerCell::of(text_of({id}, false)), AnswerCell::of(text_of(std::move(filled), masks.size() == 1))}});
+        fills.push_back({double{scores[static_cast<std::size_t>(id)]}, id, text_of({id}, false),
+                         text_of(std::move(filled), masks.size() == 1)});
       }
     }
+    record.result = std::move(result);
   }
 
   ResultLayout layout() const override {

@@ -20,7 +20,7 @@ class Tag : public TaskReader {
       : work_(work), settings_(settings), unknown_(work.tokenizer->role_id("unk_token")) {}
 
   void encode(std::string_view text, TokenizerScratch& scratch, Record& record) const override {
-    if (record.text_pair) throw_input("text_pair: expected a single text, got a pair");
+    if (record.input.text_pair) throw_input("text_pair: expected a single text, got a pair");
     work_.tokenizer->encode(text, std::nullopt, work_.encode, scratch, record.encoding);
   }
 
@@ -31,7 +31,7 @@ class Tag : public TaskReader {
   }
 
   void read(const Encoding& encoding, std::size_t, ConstMatrix logits, Record& record) const override {
-    const std::string text = std::string(record.prompt) + record.text;
+    const std::string text = std::string(record.prompt) + record.input.text;
     std::vector<std::size_t> chosen;
     choose_tokens(encoding, chosen);
     std::vector<ScoredToken> tokens;
@@ -40,14 +40,17 @@ class Tag : public TaskReader {
       tokens.back().scores = softmax_of({logits.row(i), logits.cols});
     }
     const auto join = [&](std::vector<std::string> words) { return work_.tokenizer->join(std::move(words)); };
+    Entities result;
     for (Entity& entity : entities_of(tokens, settings_.aggregation, settings_.labels, join)) {
-      std::vector<AnswerCell> cells{AnswerCell::of(std::move(entity.label)), AnswerCell::of(double{entity.score})};
-      if (settings_.aggregation == Aggregation::none) cells.push_back(AnswerCell::of(entity.index));
-      cells.push_back(AnswerCell::of(std::move(entity.word)));
-      cells.push_back(AnswerCell::of(offset_in(record, entity.begin, settings_.offsets)));
-      cells.push_back(AnswerCell::of(offset_in(record, entity.end, settings_.offsets)));
-      record.results.push_back({0, std::move(cells)});
+      FoundEntity& found = result.found.emplace_back();
+      found.label = std::move(entity.label);
+      found.score = double{entity.score};
+      if (settings_.aggregation == Aggregation::none) found.token = entity.index;
+      found.word = std::move(entity.word);
+      found.begin = offset_in(record, entity.begin, settings_.offsets);
+      found.end = offset_in(record, entity.end, settings_.offsets);
     }
+    record.result = std::move(result);
   }
 
   ResultLayout layout() const override {

@@ -19,8 +19,8 @@
 using namespace std::string_literals;
 using Catch::Contains;
 using mha::ErrorKind;
+using mha::Input;
 using mha::InputFormat;
-using mha::InputRecord;
 using mha::TextReader;
 using mha::TextReaderOptions;
 using mha::test::error_of;
@@ -28,16 +28,16 @@ using mha::test::TemporaryFolder;
 
 namespace {
 
-std::vector<InputRecord> all_of(TextReader reader) {
-  std::vector<InputRecord> records;
-  for (InputRecord record; reader.next(record);) records.push_back(record);
+std::vector<Input> all_of(TextReader reader) {
+  std::vector<Input> records;
+  for (Input record; reader.next(record);) records.push_back(record);
   CHECK(reader.ready());
   return records;
 }
 
-std::vector<InputRecord> records_of(const std::string& bytes, const TextReaderOptions& options = {}) {
+std::vector<Input> records_of(const std::string& bytes, const TextReaderOptions& options = {}) {
   const TemporaryFolder folder;
-  std::vector<InputRecord> records = all_of(TextReader::from_files({folder.write("in.txt", bytes).string()}, options));
+  std::vector<Input> records = all_of(TextReader::from_files({folder.write("in.txt", bytes).string()}, options));
   for (std::size_t i = 0; i < records.size(); ++i) CHECK(records[i].index == i);
   return records;
 }
@@ -46,16 +46,16 @@ std::vector<std::string> texts_of(const std::string& bytes, InputFormat format =
   TextReaderOptions options;
   options.format = format;
   std::vector<std::string> texts;
-  for (const InputRecord& record : records_of(bytes, options)) {
+  for (const Input& record : records_of(bytes, options)) {
     CHECK(record.error.empty());
     texts.push_back(record.text);
   }
   return texts;
 }
 
-InputRecord json_record(const std::string& line, TextReaderOptions options = {}) {
+Input json_record(const std::string& line, TextReaderOptions options = {}) {
   options.format = InputFormat::jsonl;
-  const std::vector<InputRecord> records = records_of(line, options);
+  const std::vector<Input> records = records_of(line, options);
   REQUIRE(records.size() == 1);
   return records[0];
 }
@@ -152,7 +152,7 @@ TEST_CASE("keys can be renamed and unknown keys passed through as written") {
   options.id_key = "key";
   options.pass_through = true;
   options.reserved_keys = {"index"};
-  const InputRecord record = json_record(
+  const Input record = json_record(
       R"({"body":"one","doc":"two","key":5,"text":"decoy","n":1.50,"index":9,"a\"b":{"x": [1, null]},"last":-2})",
       options);
   CHECK(record.text == "one");
@@ -165,7 +165,7 @@ TEST_CASE("keys can be renamed and unknown keys passed through as written") {
 
 TEST_CASE("a bad JSON record says where and what, and keeps its id wherever that stands") {
   const auto error = [](const std::string& line) {
-    const InputRecord record = json_record(line);
+    const Input record = json_record(line);
     CHECK_THAT(record.error, Contains("in.txt: line 1"));
     CHECK(record.text.empty());
     CHECK_FALSE(record.text_pair);
@@ -210,7 +210,7 @@ TEST_CASE("a lone surrogate escape counts as invalid UTF-8") {
     CHECK_THAT(json_record(line).error, Contains("line 1, byte 13: expected valid UTF-8"));
     TextReaderOptions replace;
     replace.replace_invalid = true;
-    const InputRecord record = json_record(line, replace);
+    const Input record = json_record(line, replace);
     CHECK(record.error.empty());
     CHECK(record.replaced);
     CHECK(record.text.starts_with("ok\\\uFFFD"));
@@ -284,7 +284,7 @@ TEST_CASE("a record of a slow pipe is there as soon as it is complete, and `read
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   TextReader reader = TextReader::from_files({folder.write("first", "0\n").string(), (folder / "pipe").string()});
-  InputRecord record;
+  Input record;
   CHECK(reader.ready());
   REQUIRE(reader.next(record));
   CHECK_FALSE(reader.ready());
@@ -330,7 +330,7 @@ TEST_CASE("files are looked at before any is read") {
   CHECK(TextReader::from_files({good, good}).total_bytes() == 4);
   CHECK_FALSE(TextReader::from_files({good, "-"}).total_bytes());
   TextReader reader = TextReader::from_files({good});
-  InputRecord record;
+  Input record;
   reader.next(record);
   CHECK(reader.bytes_done() == 2);
   std::filesystem::remove(good);
@@ -359,7 +359,7 @@ TEST_CASE("JSON records damaged at any byte are read or told, and never break wh
     REQUIRE(::write(ends[1], damaged.data(), damaged.size()) == static_cast<ssize_t>(damaged.size()));
     ::close(ends[1]);
     TextReader reader = TextReader::from_files({"/dev/fd/" + std::to_string(ends[0])}, options);
-    for (InputRecord record; reader.next(record);) {
+    for (Input record; reader.next(record);) {
       REQUIRE(mha::utf8::first_invalid(record.error) == mha::utf8::kValid);
       REQUIRE(mha::utf8::first_invalid(record.text) == mha::utf8::kValid);
       if (!record.id_json.empty()) REQUIRE(nlohmann::json::accept(record.id_json));

@@ -14,7 +14,7 @@ namespace {
 mha::AttentionMaps example() { return mha::test::example_maps({"she", "said", "she"}, 2, 2); }
 
 nlohmann::json json_of(const AttentionQuestions& questions) {
-  return nlohmann::json::parse("{" + mha::answer_members(mha::answers(example(), questions), {}) + "}");
+  return nlohmann::json::parse(mha::answers_text(mha::answers(example(), questions), mha::Format::json, 80, {}));
 }
 
 }  // namespace

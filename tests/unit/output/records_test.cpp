@@ -29,10 +29,10 @@ std::shared_ptr<const mha::Tokenizer> words() {
 /// Two tokens, "é" cut into nothing else, numbers that are easy to see again.
 Record example() {
   Record record;
-  record.index = 3;
-  record.id = "1.50";
-  record.text = "caf\u00e9 a\tb";
-  record.place = "in.txt: line 4";
+  record.input.index = 3;
+  record.input.id_json = "1.50";
+  record.input.text = "caf\u00e9 a\tb";
+  record.input.set_place("in.txt: line 4");
   record.encoding.input_ids = {1, 2};
   record.encoding.token_type_ids = {0, 0};
   record.encoding.offsets = {{0, 5}, {6, 9}};
@@ -85,9 +85,10 @@ TEST_CASE("a JSON record holds its keys in the documented order, and reads back 
   schema.parts = {true, true, true, true, true, true};
   schema.name_layers_and_heads = true;
   Record record = example();
-  record.text_pair = "x";
+  record.input.text_pair = "x";
   record.encoding.full_length = 5;
-  record.extra = "\"label\":7";
+  record.truncated = true;
+  record.input.extra_json = "\"label\":7";
   const auto json = nlohmann::ordered_json::parse(written(mha::json_formatter(schema), {record, record}));
   REQUIRE(json.size() == 2);
   std::vector<std::string> keys;
@@ -130,11 +131,11 @@ TEST_CASE("csv quotes, tsv escapes, and a number of digits rounds") {
   schema.ids = true;
   schema.digits = 0;
   Record record = example();
-  record.text = "a,\"b\"\n\tc\\";
-  record.id = "\"x y\"";
-  record.id = R"("a\"b\u00e9,")";
+  record.input.text = "a,\"b\"\n\tc\\";
+  record.input.id_json = "\"x y\"";
+  record.input.id_json = R"("a\"b\u00e9,")";
   CHECK_THAT(written(mha::csv_formatter(schema), {record}), Catch::Contains("\n3,\"a\"\"bé,\","));
-  record.id = "\"x y\"";
+  record.input.id_json = "\"x y\"";
   CHECK(written(mha::csv_formatter(schema), {record}) == "index,id,text,e0,e1\n3,x y,\"a,\"\"b\"\"\n\tc\\\",0,-2\n");
   CHECK(written(mha::tsv_formatter(schema), {record}) ==
         "index\tid\ttext\te0\te1\n3\tx y\ta,\"b\"\\n\\tc\\\\\t0\t-2\n");
@@ -201,7 +202,7 @@ TEST_CASE("tables keep within their width and show no control character") {
       schema.parts = {true, true, true, true, false, true};
       schema.columns = columns;
       Record record = example();
-      record.text =
+      record.input.text =
           "caf\u00e9 a\tb \u4e2d\u6587\u4e2d\u6587\u4e2d\u6587\u4e2d\u6587\u4e2d\u6587 \x1b[31m and much more text "
           "behind it";
       record.similarity = {0.5F};

@@ -23,10 +23,10 @@ class Texts : public mha::RecordSource {
 
   bool next(Record& record) override {
     if (given == texts_.size()) return false;
-    record.index = given;
-    record.text = texts_[given++];
-    record.place = "text " + std::to_string(record.index);
-    if (record.text.starts_with('!')) record.fail("unreadable");
+    record.input.index = given;
+    record.input.text = texts_[given++];
+    record.input.set_place("text " + std::to_string(record.input.index));
+    if (record.input.text.starts_with('!')) record.fail("unreadable");
     return true;
   }
   bool ready() override { return given < waiting_; }
@@ -45,15 +45,15 @@ class FakeWorker : public mha::RecordWorker {
   explicit FakeWorker(std::atomic<std::size_t>& largest) : largest_(largest) {}
 
   void prepare(Record& record) override {
-    if (record.text.find('?') != std::string::npos) mha::throw_input("no such character");
-    for (const char c : record.text) record.encoding.input_ids.push_back(c);
+    if (record.input.text.find('?') != std::string::npos) mha::throw_input("no such character");
+    for (const char c : record.input.text) record.encoding.input_ids.push_back(c);
     record.encoding.full_length = record.encoding.size();
   }
   std::size_t floats(const Record& record) const override { return record.tokens(); }
   void encode(std::span<Record* const> batch) override {
     std::size_t tokens = 0;
     for (const Record* record : batch) {
-      if (record->text.find('*') != std::string::npos) mha::throw_input("not finite");
+      if (record->input.text.find('*') != std::string::npos) mha::throw_input("not finite");
       tokens += record->tokens();
     }
     for (Record* record : batch) {
@@ -72,10 +72,10 @@ class FakeWorker : public mha::RecordWorker {
 class Collected : public mha::RecordSink {
  public:
   void render(Record& record) const override {
-    record.rendered = record.bad() ? record.error : std::to_string(static_cast<long>(record.embedding.at(0)));
+    record.rendered = record.bad() ? record.input.error : std::to_string(static_cast<long>(record.embedding.at(0)));
   }
   bool accept(Record& record) override {
-    indices.push_back(record.index);
+    indices.push_back(record.input.index);
     lines.push_back(record.rendered);
     return !(stops_at_bad && record.bad());
   }
