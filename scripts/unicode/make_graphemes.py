@@ -39,8 +39,8 @@ for c in sorted(kinds):
         rows.append([c, c, kinds[c]])
 
 print('#include "unicode/grapheme.hpp"\n\n// Made by scripts/unicode/make_graphemes.py.')
-print("namespace mha::tokenizer::unicode {\n\nconst GraphemeRange kGraphemeRanges[] = {")
+print("namespace mha::unicode {\n\nconst GraphemeRange kGraphemeRanges[] = {")
 for first, last, kind in rows:
     print(f"    {{0x{first:X}, 0x{last:X}, {kind}}},")
 print("};\nconst std::size_t kGraphemeRangeCount = sizeof(kGraphemeRanges) / sizeof(kGraphemeRanges[0]);")
-print("\n}  // namespace mha::tokenizer::unicode")
+print("\n}  // namespace mha::unicode")

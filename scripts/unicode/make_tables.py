@@ -155,7 +155,7 @@ for line in lines(HERE / "unicode_scripts.txt"):
 
 print("// Made by scripts/unicode/make_tables.py; do not edit.\n")
 print('#include "unicode/properties.hpp"\n')
-print("namespace mha::tokenizer::unicode {\n")
+print("namespace mha::unicode {\n")
 print("// clang-format off")
 emit_two_stage("kKind", [number[value] for value in flags])
 emit_array("std::uint32_t", "kKindFlags", kinds)
@@ -169,6 +169,6 @@ emit_array("std::uint64_t", "kPairs", [f"{key}U" for key, _ in rows], 8)
 emit_array("char32_t", "kComposites", [c for _, c in rows], 16)
 print(f"const std::size_t kPairCount = {len(rows)};")
 print("// clang-format on\n")
-print("}  // namespace mha::tokenizer::unicode")
+print("}  // namespace mha::unicode")
 for c, target in LOWER.items():
     assert len(target) == 1 or c == 0x130, hex(c)

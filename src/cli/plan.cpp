@@ -221,6 +221,7 @@ PlannedWork with_tokenizer(const Plan& plan, const Options& options, const Token
   planned.schema.tokenizer = &tokenizer;
   planned.work.tokenizer = &tokenizer;
   planned.work.encode.max_length = max_length;
+  if (options.tokens.truncation == Truncation::by_model) planned.work.encode.keep = tokenizer.kept_side();
   if (!max_length || options.tokens.no_special_tokens) return planned;
   const std::size_t specials = tokenizer.special_count(options.input.pair.has_value());
   if (*max_length < specials) {

@@ -44,7 +44,9 @@ struct Model::Impl {
         tokenizer(open_tokenizer(*opened, options)),
         source(open_weights(*opened)),
         sentence(opened->sentence.config),
-        decisions(opened->decisions) {
+        decisions(opened->decisions),
+        notes(opened->notes) {
+    notes.insert(notes.end(), tokenizer->notes().begin(), tokenizer->notes().end());
     Weights weights = bind_weights(opened->family, *source, unused);
     bind_dense_modules(*opened, *source, sentence, unused);
     for (DenseModule& dense : sentence.dense) pack_dense(dense, backend);
@@ -69,6 +71,7 @@ struct Model::Impl {
   std::shared_ptr<const WeightSource> source;
   SentenceConfig sentence;
   std::vector<Decision> decisions;
+  std::vector<std::string> notes;
   std::vector<std::string> unused;
   std::unique_ptr<const Encoder> encoder;
   WeightCount count;
@@ -88,7 +91,7 @@ std::optional<std::size_t> Model::max_length() const { return impl_->opened->max
 const std::vector<Decision>& Model::decisions() const { return impl_->decisions; }
 std::vector<ModelFile> Model::files() const { return impl_->opened->files->opened(); }
 const std::vector<std::string>& Model::unused_tensors() const { return impl_->unused; }
-const std::vector<std::string>& Model::notes() const { return impl_->opened->notes; }
+const std::vector<std::string>& Model::notes() const { return impl_->notes; }
 std::size_t Model::parameters() const { return impl_->count.parameters; }
 std::size_t Model::weight_bytes() const { return impl_->count.bytes; }
 std::string Model::weights_dtype() const { return impl_->count.dtype; }

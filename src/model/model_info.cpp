@@ -61,6 +61,7 @@ ModelInfo model_info(const ModelLocation& location, const LoadOptions& options) 
   info.files = opened->files->opened();
   info.ignored_keys = opened->family.ignored_keys;
   info.notes = opened->notes;
+  info.notes.insert(info.notes.end(), tokenizer->notes().begin(), tokenizer->notes().end());
   return info;
 }
 

@@ -139,6 +139,7 @@ class Verifier {
     }
     report_.notes = opened->notes;
     attempt([&] { tokenizer = open_tokenizer(*opened, options_); });
+    if (tokenizer) report_.notes.insert(report_.notes.end(), tokenizer->notes().begin(), tokenizer->notes().end());
     attempt([&] { check_arrays(*opened); });
     if (tokenizer != nullptr) check_ids(opened->family.config, *tokenizer);
     for (const ModelFile& file : opened->files->opened()) {

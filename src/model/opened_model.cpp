@@ -164,9 +164,10 @@ std::optional<std::size_t> tokenizer_max_length(const FileSet& files) {
   const FileBytes file = files.open(kTokenizerConfig);
   const json object = parse_json(file.text(), file.origin);
   const JsonFields fields(object, "tokenizer config", file.origin);
-  const auto length = fields.size("model_max_length");
+  const char* const key = object.contains("model_max_length") ? "model_max_length" : "max_len";  // the old name
+  const auto length = fields.size(key);
   if (!length || *length > kSentinel) return std::nullopt;
-  if (*length == 0) fields.fail("model_max_length", "at least 1");
+  if (*length == 0) fields.fail(key, "at least 1");
   return length;
 }
 
@@ -274,6 +275,7 @@ TokenizerOnly load_tokenizer(const ModelLocation& location, const LoadOptions& o
   out.tokenizer = open_tokenizer(*model, options);
   out.max_length = model->max_length;
   out.notes = model->notes;
+  out.notes.insert(out.notes.end(), out.tokenizer->notes().begin(), out.tokenizer->notes().end());
   out.sentence = model->sentence.config;
   return out;
 }

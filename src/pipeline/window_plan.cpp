@@ -13,17 +13,33 @@ TokenRange text_tokens(const Encoding& encoding, std::size_t prompt) {
   return text;
 }
 
-std::vector<TokenRange> cut_evenly(TokenRange text, std::size_t most, std::size_t overlap) {
+std::vector<TokenRange> cut_evenly(TokenRange text, std::size_t most, std::size_t overlap,
+                                   const std::vector<bool>& may_begin) {
+  // The last token in (low, high] at which a window may begin, else `high`.
+  const auto border = [&](std::size_t low, std::size_t high) {
+    if (may_begin.empty()) return high;
+    for (std::size_t token = high; token > low; --token) {
+      if (may_begin[token]) return token;
+    }
+    return high;
+  };
   std::vector<TokenRange> windows;
-  for (std::size_t first = text.first;; first += most - overlap) {
-    windows.push_back({first, first + std::min(most, text.last - first)});
-    if (windows.back().last == text.last) return windows;
+  for (std::size_t first = text.first;;) {
+    if (text.last - first <= most) {
+      windows.push_back({first, text.last});
+      return windows;
+    }
+    // Each window begins behind the one before it and ends behind its end, so it has more tokens than it shares.
+    const std::size_t last = border(std::max(first, windows.empty() ? first : windows.back().last), first + most);
+    windows.push_back({first, last});
+    const std::size_t shared = std::max(last, overlap) - overlap;
+    first = border(first, std::max(first + 1, shared));
   }
 }
 
 std::vector<TokenRange> cut_by_sentences(const Encoding& encoding, TokenRange text,
-                                         const std::vector<std::size_t>& starts, std::size_t most,
-                                         std::size_t longest) {
+                                         const std::vector<std::size_t>& starts, std::size_t most, std::size_t longest,
+                                         const std::vector<bool>& may_begin) {
   const auto sentence_of = [&](std::size_t token) {
     const Span span = encoding.offsets[token];
     const std::size_t last_byte = span.end > span.begin ? span.end - 1 : span.begin;
@@ -36,7 +52,7 @@ std::vector<TokenRange> cut_by_sentences(const Encoding& encoding, TokenRange te
     const auto sentence = sentence_of(first);
     for (last = first + 1; last < text.last && sentence_of(last) == sentence;) ++last;
     if (last - first > whole) {
-      for (const TokenRange piece : cut_evenly({first, last}, whole, 0)) windows.push_back(piece);
+      for (const TokenRange piece : cut_evenly({first, last}, whole, 0, may_begin)) windows.push_back(piece);
       joins = false;
     } else if (joins && most > 0 && last - windows.back().first <= whole) {
       windows.back().last = last;

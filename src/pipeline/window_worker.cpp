@@ -14,6 +14,7 @@
 #include "pipeline/sentence_breaks.hpp"
 #include "pipeline/sentence_vectors.hpp"
 #include "pipeline/window_plan.hpp"
+#include "pipeline/window_text.hpp"
 #include "pipeline/windows.hpp"
 
 namespace mha {
@@ -58,7 +59,9 @@ class WindowWorker : public RecordWorker {
     const std::string text = work_.prompt + record.input.text;
     work_.tokenizer->encode(text, std::nullopt, options, scratch_, record.encoding);
     if (record.tokens() == 0) throw_input("no tokens to pool");
-    add_windows(record, cut(record));
+    const GraphemeBorders borders(record.input.text);
+    add_windows(record,
+                window_texts(cut(record, borders), record.encoding, record.input.text, record.prompt.size(), borders));
   }
 
   std::size_t floats(const Record& record) const override {
@@ -106,35 +109,29 @@ class WindowWorker : public RecordWorker {
     return most - around;
   }
 
-  std::vector<TokenRange> cut(const Record& record) {
-    const TokenRange text = text_tokens(record.encoding, record.prompt.size());
+  std::vector<TokenRange> cut(const Record& record, const GraphemeBorders& borders) {
+    const std::size_t prompt = record.prompt.size();
+    const TokenRange text = text_tokens(record.encoding, prompt);
     const std::size_t most = room(record.encoding, text);
-    if (!settings_.late) return cut_evenly(text, most, settings_.overlap);
+    const std::vector<bool> may_begin = cut_marks(record.encoding, text, prompt, borders);
+    if (!settings_.late) return cut_evenly(text, most, settings_.overlap, may_begin);
     if (!breaks_) breaks_ = std::make_unique<SentenceBreaks>();
     std::vector<std::size_t> starts = breaks_->starts(record.input.text);
-    for (std::size_t& start : starts) start += record.prompt.size();
-    return cut_by_sentences(record.encoding, text, starts, settings_.tokens, most);
+    for (std::size_t& start : starts) start += prompt;
+    return cut_by_sentences(record.encoding, text, starts, settings_.tokens, most, may_begin);
   }
 
-  // Positions are those of the first and the last token, without blanks before them.
-  void add_windows(Record& record, const std::vector<TokenRange>& ranges) const {
+  void add_windows(Record& record, const std::vector<TextWindow>& windows) const {
     const std::string_view text = record.input.text;
-    const std::size_t prompt = record.prompt.size();
-    record.windows.resize(ranges.size());
+    record.windows.resize(windows.size());
     PointCounter begins(text);
     PointCounter ends(text);
     const auto in_unit = [&](PointCounter& counter, std::size_t byte) {
       return settings_.offsets == OffsetUnit::bytes ? byte : counter.points_before(byte);
     };
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
+    for (std::size_t i = 0; i < windows.size(); ++i) {
       Record& part = record.windows[i];
-      std::size_t begin = 0;
-      std::size_t end = 0;
-      if (ranges[i].size() > 0) {
-        begin = std::max<std::size_t>(record.encoding.offsets[ranges[i].first].begin, prompt) - prompt;
-        end = std::max<std::size_t>(record.encoding.offsets[ranges[i].last - 1].end, prompt + begin) - prompt;
-        while (begin < end && text[begin] == ' ') ++begin;
-      }
+      const auto [begin, end] = windows[i].text;
       part.input.index = record.input.index;
       part.input.id_json = record.input.id_json;
       part.input.extra_json = record.input.extra_json;
@@ -143,7 +140,7 @@ class WindowWorker : public RecordWorker {
       part.input.line_word = record.input.line_word;
       part.input.begin = record.input.begin;
       if (work_.parts.text) part.input.text = text.substr(begin, end - begin);
-      part.window = {i, in_unit(begins, begin), in_unit(ends, end), ranges[i].first, ranges[i].last};
+      part.window = {i, in_unit(begins, begin), in_unit(ends, end), windows[i].tokens.first, windows[i].tokens.last};
     }
   }
 

@@ -58,7 +58,7 @@ class Cutter {
     for (std::size_t token = rules_.tokens; token < encoding_.size(); token += rules_.tokens) {
       const std::size_t wanted = encoding_.offsets[token].begin;
       while (border < text.size() && border < wanted) {
-        border = tokenizer::unicode::grapheme_end(text, border);
+        border = unicode::grapheme_end(text, border);
       }
       if (border >= text.size()) break;
       if (is_blank(text.substr(begin, border - begin)) || is_blank(text.substr(border))) continue;

@@ -48,8 +48,9 @@ void StagedTokenizer::encode_with(TokenizerScratch::Impl& memory, std::string_vi
                                   Encoding& out) const {
   out.overflowing.clear();
   TokenSequence(&sequences)[2] = memory.sequences;
-  tokenize(text, options.plain_specials, memory, sequences[0]);
-  if (pair) tokenize(*pair, options.plain_specials, memory, sequences[1]);
+  const bool plain_specials = options.plain_specials || stages_.split_special_tokens;
+  tokenize(text, plain_specials, memory, sequences[0]);
+  if (pair) tokenize(*pair, plain_specials, memory, sequences[1]);
   const std::size_t first = sequences[0].tokens.size();
   const std::size_t second = pair ? sequences[1].tokens.size() : 0;
   const PostProcessor::Layout& layout = stages_.post_processor.layout(pair.has_value(), options.add_special_tokens);

@@ -127,6 +127,8 @@ class JsonValue {
   };
   Members members() const;
 
+  /// The file alone, for messages.
+  const std::string& document_origin() const { return document_->origin(); }
   /// `tokenizer.json: model.vocab[17]`: file and path, for messages.
   std::string where() const;
   /// Throws Error{model}: `tokenizer: <where>: expected <expected>, got <what it is>`.

@@ -44,6 +44,8 @@ class StagedTokenizer final : public Tokenizer {
   std::size_t special_count(bool pair) const override { return stages_.post_processor.special_count(pair); }
   std::optional<std::int32_t> role_id(std::string_view role) const override;
   std::vector<std::pair<std::string, std::string>> summary() const override;
+  TruncationSide kept_side() const override { return stages_.kept_side; }
+  const std::vector<std::string>& notes() const override { return stages_.notes; }
   std::shared_ptr<const Tokenizer> with_lowercase() const override;
 
  private:

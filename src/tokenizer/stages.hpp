@@ -24,6 +24,10 @@ struct Stages {
   PostProcessor post_processor;
   std::shared_ptr<const Decoder> decoder;    ///< null: tokens are joined with spaces
   std::map<std::string, std::string> roles;  ///< `mask_token` → `[MASK]`, …
+
+  bool split_special_tokens = false;                ///< special tokens inside a text are ordinary text
+  TruncationSide kept_side = TruncationSide::head;  ///< what the files ask for; the caller decides
+  std::vector<std::string> notes;                   ///< what the user should know about the files
 };
 
 std::shared_ptr<const Tokenizer> make_tokenizer(Stages stages);

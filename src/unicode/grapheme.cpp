@@ -4,7 +4,7 @@
 
 #include "core/utf8.hpp"
 
-namespace mha::tokenizer::unicode {
+namespace mha::unicode {
 
 unsigned grapheme_kind(char32_t c) {
   if (c < 0x7F) return c >= 0x20 ? kAny : c == '\r' ? kCr : c == '\n' ? kLf : kControl;
@@ -68,4 +68,4 @@ std::size_t grapheme_end(std::string_view text, std::size_t begin) {
   return position;
 }
 
-}  // namespace mha::tokenizer::unicode
+}  // namespace mha::unicode

@@ -5,7 +5,7 @@
 #include <string_view>
 
 // Extended grapheme clusters (UAX #29, Unicode 16.0), which the Precompiled normalizer walks.
-namespace mha::tokenizer::unicode {
+namespace mha::unicode {
 
 /// Grapheme_Cluster_Break; Extended_Pictographic and the consonants of rule GB9c have no value there and get one here.
 enum GraphemeKind : std::uint8_t {
@@ -45,4 +45,4 @@ unsigned grapheme_kind(char32_t c);
 /// text.
 std::size_t grapheme_end(std::string_view text, std::size_t begin);
 
-}  // namespace mha::tokenizer::unicode
+}  // namespace mha::unicode

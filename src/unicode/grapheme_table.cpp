@@ -1,7 +1,7 @@
 #include "unicode/grapheme.hpp"
 
 // Made by scripts/unicode/make_graphemes.py.
-namespace mha::tokenizer::unicode {
+namespace mha::unicode {
 
 const GraphemeRange kGraphemeRanges[] = {
     {0x0, 0x9, kControl},
@@ -690,4 +690,4 @@ const GraphemeRange kGraphemeRanges[] = {
 };
 const std::size_t kGraphemeRangeCount = sizeof(kGraphemeRanges) / sizeof(kGraphemeRanges[0]);
 
-}  // namespace mha::tokenizer::unicode
+}  // namespace mha::unicode

@@ -5,7 +5,7 @@
 
 #include "core/utf8.hpp"
 
-namespace mha::tokenizer::unicode {
+namespace mha::unicode {
 namespace {
 
 constexpr char32_t kSyllableBase = 0xAC00, kLeadBase = 0x1100, kVowelBase = 0x1161, kTrailBase = 0x11A7;
@@ -126,4 +126,4 @@ void normalize(std::string_view text, Form form, std::vector<Mapped>& out) {
   if (form == Form::nfc || form == Form::nfkc) recompose(out);
 }
 
-}  // namespace mha::tokenizer::unicode
+}  // namespace mha::unicode

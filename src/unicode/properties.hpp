@@ -7,7 +7,7 @@
 
 // Properties of code points as the reference has them. Its libraries use five versions of Unicode side by side, and so
 // do these tables. scripts/unicode/make_tables.py makes tables.cpp.
-namespace mha::tokenizer::unicode {
+namespace mha::unicode {
 
 enum Flag : std::uint32_t {
   kBertRemoved = 1U << 0,      ///< BertNormalizer, clean_text: removed (Unicode 8.0)
@@ -84,4 +84,4 @@ bool starts_anew(char32_t c);
 /// The normal form of a text, in the counting of unicode-normalization-alignments 0.1.12 (decompose.rs, recompose.rs).
 void normalize(std::string_view text, Form form, std::vector<Mapped>& out);
 
-}  // namespace mha::tokenizer::unicode
+}  // namespace mha::unicode

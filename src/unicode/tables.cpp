@@ -2,7 +2,7 @@
 
 #include "unicode/properties.hpp"
 
-namespace mha::tokenizer::unicode {
+namespace mha::unicode {
 
 // clang-format off
 const std::uint16_t kKindIndex[] = {
@@ -8424,4 +8424,4 @@ const char32_t kComposites[] = {
 const std::size_t kPairCount = 940;
 // clang-format on
 
-}  // namespace mha::tokenizer::unicode
+}  // namespace mha::unicode

@@ -87,6 +87,11 @@ class Tokenizer {
   /// `mask_token`, `unk_token`, `pad_token`, `cls_token`, `sep_token` by role, from the files; empty when unknown.
   virtual std::optional<std::int32_t> role_id(std::string_view role) const = 0;
 
+  /// The end of a long text that the files ask to keep (`truncation_side`); `encode` itself follows its options.
+  virtual TruncationSide kept_side() const = 0;
+  /// What a user should know about the files: unknown keys, and files that disagree. One sentence each.
+  virtual const std::vector<std::string>& notes() const = 0;
+
   /// Facts for `model info`: {"type", "WordPiece"}, {"normalizer", "BertNormalizer"}, …
   virtual std::vector<std::pair<std::string, std::string>> summary() const = 0;
 

@@ -10,7 +10,8 @@ void declare(OptionList& list, Options& options) {
   TokenOptions& tokens = options.tokens;
   list.group("Tokens");
   list.choice("--truncation", "SIDE", "what is kept of an input that is too long, or an error", tokens.truncation,
-              {{"head", Truncation::head}, {"tail", Truncation::tail}, {"error", Truncation::error}});
+              {{"head", Truncation::head}, {"tail", Truncation::tail}, {"error", Truncation::error}})
+      .by_default("head, or what the model says");
   list.count("--max-length", "N", "most tokens of an input, special tokens included", tokens.max_length, 1)
       .by_default("what the model says");
   list.flag("--no-special-tokens", "add no special tokens", tokens.no_special_tokens);

@@ -8,12 +8,13 @@
 
 namespace mha::cli {
 
-/// What becomes of an input that has more tokens than the model reads.
-enum class Truncation { head, tail, error };
+/// What becomes of an input that has more tokens than the model reads; `by_model`: its tokenizer says which end is
+/// kept.
+enum class Truncation { by_model, head, tail, error };
 
 /// How inputs become tokens.
 struct TokenOptions {
-  Truncation truncation = Truncation::head;
+  Truncation truncation = Truncation::by_model;
   std::optional<std::size_t> max_length;
   bool no_special_tokens = false;
   bool plain_specials = false;

@@ -11,6 +11,9 @@ namespace mha::tokenizer {
 
 /// A parsed `tokenizer.json`.
 Stages stages_from_json(const JsonValue& root);
+/// The same in a folder: if tokenizer_config.json disagrees, does what the reference's tokenizer class does, and adds a
+/// note.
+Stages stages_from_json(const JsonValue& root, const TokenizerSettings& settings);
 /// WordPiece: vocab.txt.
 Stages stages_from_vocab_txt(const FileSet& files, const TokenizerSettings& settings);
 /// Byte-level BPE: vocab.json and merges.txt.

@@ -7,6 +7,7 @@
 
 #include "mha/core/error.hpp"
 #include "tokenizer/json.hpp"
+#include "tokenizer/load/config_keys.hpp"
 
 namespace mha::tokenizer {
 namespace {
@@ -20,9 +21,26 @@ AddedToken token_of(const JsonValue& value, bool special) {
   return token;
 }
 
-void read_tokens(const JsonValue& root, TokenizerSettings& settings) {
+// `replace`: a token of this file takes the place of one that another file gave the same role.
+void read_tokens(const JsonValue& root, bool replace, TokenizerSettings& settings) {
   for (const char* role : kRoles) {
-    if (const auto value = root.find(role)) settings.roles.emplace(role, token_of(*value, true));
+    const auto value = root.find(role);
+    if (!value) continue;
+    const AddedToken token = token_of(*value, true);
+    const auto [known, is_new] = settings.roles.emplace(role, token);
+    if (is_new || !replace) continue;
+    if (known->second.content != token.content) {
+      settings.notes.push_back(value->where() + ": \"" + token.content + "\" takes the place of \"" +
+                               known->second.content + "\" of tokenizer_config.json, as in the reference");
+    }
+    known->second = token;
+  }
+  std::string buffer;
+  for (const auto& [key, value] : root.members()) {
+    const std::string_view name = key.as_view(buffer);
+    const bool is_role = std::find(kRoles.begin(), kRoles.end(), name) != kRoles.end();
+    if (is_role || !name.ends_with("_token") || !(value.is_string() || value.is_object())) continue;
+    settings.own_roles.push_back(token_of(value, true));
   }
   for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
     const auto value = root.find(key);
@@ -46,7 +64,7 @@ std::optional<bool> flag(const JsonValue& root, std::string_view key) {
 }
 
 void read_config(const JsonValue& root, TokenizerSettings& settings) {
-  root.expect_object();
+  check_keys(root, KeyFile::tokenizer_config, settings.notes);
   settings.tokenizer_class = root.string_or("tokenizer_class", "");
   if (settings.tokenizer_class.ends_with("Fast")) settings.tokenizer_class.resize(settings.tokenizer_class.size() - 4);
   settings.do_lower_case = flag(root, "do_lower_case");
@@ -55,10 +73,18 @@ void read_config(const JsonValue& root, TokenizerSettings& settings) {
   settings.add_prefix_space = flag(root, "add_prefix_space");
   settings.keep_accents = flag(root, "keep_accents");
   settings.split_by_punct = flag(root, "split_by_punct");
+  settings.trim_offsets = flag(root, "trim_offsets");
+  settings.split_special_tokens = root.bool_or("split_special_tokens", false);
+  if (const auto value = root.find("truncation_side")) settings.kept_side = kept_side_of(*value);
+  if (const auto names = root.find("model_input_names")) {
+    settings.has_type_ids = false;
+    for (const JsonValue name : names->elements()) settings.has_type_ids |= name.as_string() == "token_type_ids";
+  }
   if (const auto value = root.find("extra_ids"))
     settings.extra_ids = static_cast<std::size_t>(value->as_integer(0, 1'000'000));
-  read_tokens(root, settings);
+  read_tokens(root, false, settings);
   if (const auto decoder = root.find("added_tokens_decoder")) {
+    settings.has_decoder = true;
     std::vector<std::pair<std::int64_t, AddedToken>> added;
     std::string buffer;
     for (const auto& [key, value] : decoder->members()) {
@@ -83,6 +109,13 @@ void with_json(const FileSet& files, const std::string& name, const Use& use) {
 }
 
 }  // namespace
+
+TruncationSide kept_side_of(const JsonValue& value) {
+  const std::string side = value.as_string();
+  if (side == "right" || side == "Right") return TruncationSide::head;
+  if (side == "left" || side == "Left") return TruncationSide::tail;
+  value.fail("left or right");
+}
 
 AddedToken special_token(std::string content) {
   AddedToken token;
@@ -121,6 +154,7 @@ std::vector<AddedToken> TokenizerSettings::all_added() const {
   for (const char* role : kRoles) {
     if (const auto found = roles.find(role); found != roles.end()) add(found->second);
   }
+  for (const AddedToken& token : own_roles) add(token);
   for (const AddedToken& token : additional_specials) add(token);
   return all;
 }
@@ -128,8 +162,11 @@ std::vector<AddedToken> TokenizerSettings::all_added() const {
 TokenizerSettings read_settings(const FileSet& files) {
   TokenizerSettings settings;
   with_json(files, "tokenizer_config.json", [&](const JsonValue& root) { read_config(root, settings); });
-  with_json(files, "special_tokens_map.json", [&](const JsonValue& root) { read_tokens(root, settings); });
-  if (settings.added.empty()) {
+  with_json(files, "special_tokens_map.json", [&](const JsonValue& root) {
+    check_keys(root, KeyFile::special_tokens_map, settings.notes);
+    if (!settings.has_decoder) read_tokens(root, true, settings);
+  });
+  if (!settings.has_decoder) {
     with_json(files, "added_tokens.json", [&](const JsonValue& root) {
       std::vector<std::pair<std::int64_t, AddedToken>> added;
       for (const auto& [content, id] : root.members()) {

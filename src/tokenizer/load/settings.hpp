@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/file_set.hpp"
+#include "mha/tokenizer/tokenizer.hpp"
 #include "tokenizer/added_tokens.hpp"
 
 namespace mha::tokenizer {
@@ -28,10 +29,17 @@ struct TokenizerSettings {
   std::optional<bool> add_prefix_space;
   std::optional<bool> keep_accents;
   std::optional<bool> split_by_punct;
+  std::optional<bool> trim_offsets;
   std::optional<std::size_t> extra_ids;
-  std::map<std::string, AddedToken> roles;      ///< `mask_token` → the token, special
+  std::optional<TruncationSide> kept_side;  ///< truncation_side: the end that is *not* cut
+  bool split_special_tokens = false;        ///< special tokens inside a text are ordinary text
+  bool has_type_ids = true;                 ///< false: model_input_names leaves token_type_ids out
+  bool has_decoder = false;                 ///< added_tokens_decoder is there: the other lists of tokens do not count
+  std::map<std::string, AddedToken> roles;  ///< `mask_token` → the token, special
+  std::vector<AddedToken> own_roles;        ///< tokens of other roles (`image_token`), special
   std::vector<AddedToken> additional_specials;  ///< additional_special_tokens, extra_special_tokens
   std::vector<AddedToken> added;                ///< added_tokens_decoder, else added_tokens.json, by ascending id
+  std::vector<std::string> notes;               ///< what the user should know: unknown keys, disagreements
 
   /// Content of a role, or `fallback`.
   std::string role_or(const std::string& role, const std::string& fallback) const;
@@ -44,6 +52,8 @@ struct TokenizerSettings {
 /// Reads those of the small files that exist. Throws Error{model} with file and JSON path.
 TokenizerSettings read_settings(const FileSet& files);
 
+/// The side that truncation keeps, from the side that it cuts: `left` or `right`, with a small or a capital letter.
+TruncationSide kept_side_of(const JsonValue& value);
 AddedToken special_token(std::string content);
 /// An entry of `added_tokens`.
 AddedToken added_token_from_json(const JsonValue& value);

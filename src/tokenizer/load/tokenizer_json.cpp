@@ -1,5 +1,6 @@
 #include "mha/core/error.hpp"
 #include "tokenizer/json.hpp"
+#include "tokenizer/load/config_keys.hpp"
 #include "tokenizer/load/load.hpp"
 #include "tokenizer/models/models.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
@@ -8,8 +9,11 @@ namespace mha {
 namespace tokenizer {
 
 Stages stages_from_json(const JsonValue& root) {
-  root.expect_object();
   Stages stages;
+  check_keys(root, KeyFile::tokenizer_json, stages.notes);
+  if (const auto truncation = root.find("truncation")) {
+    if (const auto direction = truncation->find("direction")) stages.kept_side = kept_side_of(*direction);
+  }
   const JsonValue model = root.at("model");
   stages.model = TokenModel::from_json(model);
   if (const auto value = root.find("normalizer")) stages.normalizer = Normalizer::from_json(*value);

@@ -4,6 +4,7 @@
 #include "mha/core/error.hpp"
 #include "tokenizer/decoder/decoders.hpp"
 #include "tokenizer/load/load.hpp"
+#include "tokenizer/load/reference_class.hpp"
 #include "tokenizer/load/word_piece_files.hpp"
 #include "tokenizer/pre_tokenizer/pre_tokenizers.hpp"
 
@@ -35,14 +36,9 @@ WordPieceFiles read_word_piece_files(const FileSet& files, const TokenizerSettin
   read.origin = file.origin;
   std::int32_t line = 0;
   for_each_line(file.text(), [&](std::string_view token) { read.vocab.add_or_replace(token, line++); });
-  const std::string kind = settings.tokenizer_class.empty() ? settings.model_type : settings.tokenizer_class;
-  const bool mpnet = kind == "MPNetTokenizer" || kind == "mpnet";
-  const bool funnel = kind == "FunnelTokenizer" || kind == "funnel";
-  if (kind == "RoFormerTokenizer" || kind == "roformer" || kind == "BertJapaneseTokenizer" || kind == "EsmTokenizer" ||
-      kind == "esm") {
-    throw_model("tokenizer: " + file.origin + ": expected a plain WordPiece vocabulary, got one of " + kind +
-                "; save the model's fast tokenizer as tokenizer.json");
-  }
+  const ClassKind kind = kind_of_class(reference_class(settings));
+  const bool mpnet = kind == ClassKind::mpnet;
+  const bool funnel = kind == ClassKind::funnel;
   TokenizerSettings& all = read.settings = settings;
   const bool angle = mpnet || funnel;
   all.assume("unk_token", funnel ? "<unk>" : "[UNK]");

@@ -135,6 +135,14 @@ void PostProcessor::set(std::string type, const std::vector<PlacedStep>& steps, 
   }
 }
 
+void PostProcessor::clear_type_ids() {
+  for (auto& layouts : layouts_) {
+    for (Layout& layout : layouts) {
+      for (Slot& slot : layout) slot.type_id = slot.overflow_type_id = 0;
+    }
+  }
+}
+
 std::size_t PostProcessor::special_count(bool pair) const {
   const Layout& slots = layout(pair, true);
   return static_cast<std::size_t>(

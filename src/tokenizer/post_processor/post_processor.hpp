@@ -77,6 +77,8 @@ class PostProcessor {
 
   const Layout& layout(bool pair, bool specials) const { return layouts_[pair ? 1 : 0][specials ? 1 : 0]; }
   std::size_t special_count(bool pair) const;
+  /// Makes all type ids 0, for a model that is not given any.
+  void clear_type_ids();
 
   /// One entry per trimming of offsets: its add_prefix_space. Source: tokenizers 0.22.2,
   /// pre_tokenizers/byte_level.rs, process_offsets.

@@ -75,7 +75,7 @@ TEST_CASE("long lines are cut so that nothing is lost, blank or divided", "[sear
       bool whole = true;
       for (const Passage& passage : cut(text, {.tokens = tokens, .by_line = false})) {
         at += passage.text.size();
-        while (border < at) border = tokenizer::unicode::grapheme_end(text, border);
+        while (border < at) border = unicode::grapheme_end(text, border);
         whole = whole && border == at;
       }
       CHECK(whole);
