@@ -13,24 +13,38 @@
 namespace mha {
 namespace {
 
-constexpr const char* kLibrary = "libicuuc.so." U_ICU_VERSION_SHORT;
+constexpr int kOldest = 60;
+constexpr int kNewest = 99;
+
+/// ICU's library and its version, which is a part of every function's name.
+struct Library {
+  void* handle = nullptr;
+  std::string version;
+};
+
+/// The version that this was built with, or else the newest that is installed: these functions are ICU's stable C API.
+Library open_library() {
+  const auto open = [](int version) {
+    return dlopen(("libicuuc.so." + std::to_string(version)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  };
+  if (void* const handle = open(U_ICU_VERSION_MAJOR_NUM)) return {handle, U_ICU_VERSION_SHORT};
+  for (int version = kNewest; version >= kOldest; --version) {
+    if (void* const handle = open(version)) return {handle, std::to_string(version)};
+  }
+  throw_usage("--late-chunk: expected libicuuc.so." U_ICU_VERSION_SHORT
+              " or another version to find sentences, got none; install libicu" U_ICU_VERSION_SHORT);
+}
 
 void* find_function(const char* name) {
-  // Its 30 MB of tables are mapped and relocated only where sentences are asked for.
-  static void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw_usage("--late-chunk: expected " + std::string(kLibrary) + " to find sentences, got none; install libicu" +
-                U_ICU_VERSION_SHORT);
-  }
-  void* const function = dlsym(library, name);
-  if (function == nullptr) throw_internal(std::string(kLibrary) + ": no function " + name);
+  // Its 30 MB of tables are mapped and relocated only if sentences are asked for.
+  static const Library library = open_library();
+  void* const function = dlsym(library.handle, (std::string(name) + '_' + library.version).c_str());
+  if (function == nullptr) throw_internal("libicuuc.so." + library.version + ": no function " + name);
   return function;
 }
 
-// ICU's headers rename every function to one with the version behind it.
-#define MHA_SPELLED(name) #name
-#define MHA_NAME(name) MHA_SPELLED(name)
-#define MHA_ICU(name) decltype(::name)* name = reinterpret_cast<decltype(::name)*>(find_function(MHA_NAME(name)))
+// The headers rename every function to one with the version behind it; #name is the name without it.
+#define MHA_ICU(name) decltype(::name)* name = reinterpret_cast<decltype(::name)*>(find_function(#name))
 
 struct Icu {
   MHA_ICU(ubrk_open);
@@ -43,8 +57,6 @@ struct Icu {
 };
 
 #undef MHA_ICU
-#undef MHA_NAME
-#undef MHA_SPELLED
 
 const Icu& icu() {
   static const Icu functions;
