@@ -18,7 +18,7 @@ std::uint64_t load(const char* bytes) {
   return word;
 }
 
-/// Bytes [begin, begin + 8) of a key as a number that sorts like them; zeros behind its end.
+/// Bytes [begin, begin + 8) of a key as a number that sorts like them; zeros after its end.
 std::uint64_t eight_bytes(std::string_view key, std::size_t begin) {
   static_assert(std::endian::native == std::endian::little, "the first byte of a word is its lowest");
   if (begin >= key.size()) return 0;
@@ -37,13 +37,13 @@ std::uint64_t eight_bytes(std::string_view key, std::size_t begin) {
 
 }  // namespace
 
-/// Nodes are placed in blocks of 256, all children of one parent in one block. Of the blocks with room only the last
-/// few are tried, so that building stays linear. Keys are sorted on the way down: many by counting the next byte, few
+/// Nodes are placed in blocks of 256, all children of a parent in one block. Only the last few blocks with room are
+/// tried, so that building stays linear. Keys are sorted on the way down: many keys by counting the next byte, few keys
 /// at once.
 struct ByteTrie::Builder {
   struct Key {
     std::uint64_t first;   ///< its first eight bytes
-    std::uint64_t second;  ///< the eight behind them: together they decide nearly all comparisons
+    std::uint64_t second;  ///< the next eight: together they decide nearly all comparisons
     std::uint32_t size;
     std::int32_t number;
   };
@@ -55,7 +55,7 @@ struct ByteTrie::Builder {
     bool sorted;
   };
   struct Block {
-    std::array<std::uint64_t, 4> free{~0ULL, ~0ULL, ~0ULL, ~0ULL};  ///< a bit a place
+    std::array<std::uint64_t, 4> free{~0ULL, ~0ULL, ~0ULL, ~0ULL};  ///< one bit per place
     std::uint32_t room = 256;                                       ///< free places
   };
   static constexpr std::size_t kOpen = 4;
@@ -66,7 +66,7 @@ struct ByteTrie::Builder {
   LargeVector<Key> keys;
   std::vector<Block> blocks;
   std::vector<std::uint32_t> open;  ///< blocks that are still tried, the newest last
-  // Of the work at hand: the bytes that its keys go on with, ascending, and where the keys of each begin.
+  // For the current work: the next bytes of its keys, ascending, and where the keys of each byte begin.
   std::array<unsigned char, 256> labels;
   std::array<std::uint32_t, 257> begins;
 
@@ -79,13 +79,13 @@ struct ByteTrie::Builder {
 
   static bool is_free(const Block& block, unsigned place) { return (block.free[place >> 6] >> (place & 63) & 1) != 0; }
 
-  /// Whether `count` labels have a fair chance to fit into the free places of a block, if these lie at random.
+  /// True if `count` labels have a fair chance to fit into the free places of a block, if these are random.
   static bool may_fit(const Block& block, std::size_t count) {
     constexpr std::array<std::uint32_t, 8> kLeast = {1, 1, 16, 40, 64, 84, 102, 116};  // least^count = 256^(count - 1)
     return block.room >= kLeast[std::min(count, kLeast.size() - 1)];
   }
 
-  /// A base in the block for which all labels fall on free places, or 256.
+  /// A base in the block for which the places of all labels are free, or 256.
   unsigned fit(const Block& block, std::size_t count) const {
     for (unsigned word = 0; word < 4; ++word) {
       for (std::uint64_t rest = block.free[word]; rest != 0; rest &= rest - 1) {
@@ -99,7 +99,7 @@ struct ByteTrie::Builder {
   }
 
   std::uint32_t place(std::size_t count) {
-    // One child fits anywhere: it fills the oldest block. Several look for room in the newest first.
+    // A single child fits anywhere, so it fills the oldest block. Several children try the newest block first.
     for (std::size_t i = 0; i < open.size(); ++i) {
       const std::uint32_t block = open[count == 1 ? i : open.size() - 1 - i];
       if (!may_fit(blocks[block], count)) continue;
@@ -151,7 +151,7 @@ struct ByteTrie::Builder {
     });
   }
 
-  /// Brings the keys of `work`, of more bytes than its depth, into the order of the next one: American flag sort, in
+  /// Sorts the keys of `work` that are longer than its depth by their next byte: American flag sort, in
   /// place. Returns the number of labels.
   std::size_t split_by_byte(const Work& work) {
     std::array<std::uint32_t, 256> next{};
@@ -203,7 +203,7 @@ struct ByteTrie::Builder {
       if (count > 0 && labels[count - 1] == byte) continue;
       labels[count] = byte;
       begins[count++] = i;
-      if (byte == last) break;  // as they are sorted, all others have it too
+      if (byte == last) break;  // sorted keys, so all others have it too
     }
     begins[count] = work.end;
     return count;

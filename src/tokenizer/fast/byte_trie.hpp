@@ -12,8 +12,8 @@
 namespace mha::tokenizer {
 
 /// A set of byte strings, each with a number, that finds all of its members at the start of a text.
-/// A double array: the child of node n for byte b is node `base[n] ^ b`, if that one names n as its parent. Below the
-/// last node at which a key parts from all others stands the rest of it, its tail.
+/// A double array: the child of node n for byte b is node `base[n] ^ b`, if that node names n as its parent. Once a key
+/// is unique, its remaining bytes are stored as a tail.
 class ByteTrie {
  public:
   static constexpr std::int32_t kNone = -1;

@@ -30,12 +30,12 @@ constexpr std::array<std::uint8_t, 256> make_classes() {
 }
 constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
 
-/// A text and what stands at its positions.
+/// A text, and the classes of its characters.
 struct Reader {
   const char* text;
   std::size_t size;
 
-  /// Class of the character at `at` (before the end) and the position behind it.
+  /// Class of the character at `at` (before the end), and the position after it.
   std::uint8_t read(std::size_t at, std::size_t& behind) const {
     const std::uint8_t c = kClasses[static_cast<unsigned char>(text[at])];
     behind = at + 1;
@@ -48,7 +48,7 @@ struct Reader {
   }
   bool is(std::size_t at, char c) const { return at < size && text[at] == c; }
   bool is_line_end(std::size_t at) const { return is(at, '\n') || is(at, '\r'); }
-  /// Behind the run of `c` that starts at `at`, of at most `limit` characters.
+  /// The end of the run of `c` that starts at `at`, of at most `limit` characters.
   std::size_t run(std::size_t at, std::uint8_t c, std::size_t limit = static_cast<std::size_t>(-1)) const {
     while (at < size && limit-- > 0) {
       std::size_t behind = 0;
@@ -111,7 +111,7 @@ struct Gpt2 {
 
 constexpr std::size_t kBlock = 64;
 
-/// Which bytes of a block are what.
+/// Bit masks of character classes, one bit per byte of a block.
 struct Classes {
   std::uint64_t letters = 0;
   std::uint64_t numbers = 0;
@@ -124,7 +124,7 @@ struct Classes {
 #if defined(__SSE2__)
 Classes classify(const char* bytes) {
   const auto set = [](int value) { return _mm_set1_epi8(static_cast<char>(value)); };
-  // Bytes from `first` on, at most `count` of them: a comparison without a sign.
+  // Bytes in [first, first + count): one unsigned comparison.
   const auto within = [&](__m128i v, int first, int count) {
     const __m128i offset = _mm_sub_epi8(v, set(first));
     return _mm_cmpeq_epi8(_mm_min_epu8(offset, set(count - 1)), offset);
@@ -163,14 +163,14 @@ Classes classify(const char* bytes) {
 }
 #endif
 
-/// Cuts a text by GPT-2's pattern, a block at a time: one bit a byte tells its class, and where words begin follows
-/// from the bits. What of a block reaches into the next one is kept in between.
+/// Cuts a text by GPT-2's pattern, one block at a time. The class of each byte is a bit, and the bits decide where
+/// words begin. Members carry the state into the next block.
 class Gpt2Words {
  public:
   Gpt2Words(std::string_view text, std::uint32_t offset, std::vector<Span>& out)
       : text_(text), offset_(offset), out_(out) {}
 
-  /// False when white space beyond ASCII was met, whose last character is not one byte.
+  /// False if there was white space beyond ASCII, whose last character is not one byte.
   bool find() {
     for (std::size_t at = 0; at < text_.size(); at += kBlock) {
       const std::size_t size = std::min(kBlock, text_.size() - at);
@@ -230,8 +230,8 @@ class Gpt2Words {
     spaces_ = spaces >> 62 & spaces >> 63;
     const std::uint64_t behind_space = shifted(spaces, space_);
 
-    // A word goes on in its own class, and begins at the blank before it. Of white space before a word, the last
-    // character stands alone or goes with the word.
+    // A word continues in its own class, and begins at the blank before it. The last character of white space before a
+    // word is a word of its own or belongs to that word.
     const std::uint64_t goes_on = (classes.letters & behind_letter) | (classes.numbers & behind_number) |
                                   (others & behind_other) | (spaces & behind_space) | (~spaces & behind_blank);
     const std::uint64_t enters = valid & ~spaces & behind_space;
@@ -246,7 +246,7 @@ class Gpt2Words {
     for (; begins != 0; begins &= begins - 1) begin_word(at + static_cast<std::size_t>(std::countr_zero(begins)));
   }
 
-  /// At an apostrophe that begins a word: the letters of a contraction go with it, and behind them a word begins.
+  /// At an apostrophe that begins a word: the letters of a contraction belong to it, and a word begins after them.
   void contract(std::size_t at, std::size_t place, std::uint64_t& begins) {
     const std::size_t end = contraction({text_.data(), text_.size()}, at + place) - at;
     if (end == place) return;
@@ -279,7 +279,7 @@ class Gpt2Words {
   std::uint64_t blank_ = 0;
   std::uint64_t space_ = 0;
   std::uint64_t spaces_ = 0;  ///< … and the one before it too
-  // For the next block: where a word begins, or does not, on account of a contraction.
+  // For the next block: positions where a contraction makes a word begin, or prevents it.
   std::uint64_t forced_ = 0;
   std::uint64_t joined_ = 0;
   std::uint64_t rest_of_character_ = 0;  ///< its first bytes that belong to the last character of the block before

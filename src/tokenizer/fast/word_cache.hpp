@@ -20,11 +20,11 @@ namespace mha::tokenizer {
 
 static_assert(std::endian::native == std::endian::little, "keys are put together from their lowest byte on");
 
-/// Bounded memory of how short words were cut, for one thread and one model: the same word need not be worked out
-/// again. Nearly all words are short and of few pieces: they fill half a cache line, and most look-ups touch no more
-/// than the line of the pair of entries that a word falls on. The others lie in a smaller table of whole lines. A pair
-/// that is full borrows from its neighbour; of four that are taken one that nobody asked for again is given up first.
-/// Words that do not fit an entry are not kept.
+/// Bounded cache of the pieces of short words, for one thread and one model. Nearly all words are short and have few
+/// pieces: an entry is half a cache line, and most look-ups read one line, that of the pair of entries to which the
+/// word hashes. Longer words are in a smaller table with one line per entry. If a pair is full, the neighbouring pair
+/// is used; of four occupied entries, one that was not read again is replaced first. Words that do not fit an entry are
+/// not kept.
 class WordCache {
  public:
   static constexpr std::size_t kShortBytes = 15;
@@ -34,13 +34,13 @@ class WordCache {
 
   WordCache() : shorts_(kShortBits), longs_(kLongBits) {}
 
-  /// Cuts all words (none empty), those that are known from memory: appends their pieces to `out`. `cut(word)` gives
-  /// the parts of a word that is not ({id, begin, end} in bytes of the word) and whether they may be kept: each begins
+  /// Appends the pieces of all words (none empty) to `out`, from the cache if they are in it. Otherwise `cut(word)`
+  /// gives the parts of a word ({id, begin, end} in bytes of the word) and whether they may be kept: then each begins
   /// where the one before it ends, the first at 0.
   template <typename Cut>
   void tokenize(std::string_view text, std::span<const Span> words, const Cut& cut, std::vector<Piece>& out) {
     const Tail tail(text);
-    // The keys of some words are worked out before the first is looked for: the memory of their entries is here in
+    // The keys of some words are computed before the first look-up, so that the memory of their entries is fetched in
     // time.
     constexpr std::size_t kAtOnce = 32;
     ShortKey keys[kAtOnce];
@@ -57,7 +57,7 @@ class WordCache {
         const Span word = words[first + i];
         const auto index = static_cast<std::uint32_t>(first + i);
         if (Short* const entry = find(keys[i])) {
-          // All three are written, as branches on their number are hard to foresee; those too many are written over.
+          // All three are written, because branches on their number are hard to predict; extra ones are overwritten.
           next[0] = {entry->ids[0], word.begin, word.begin + entry->ends[0], index};
           next[1] = {entry->ids[1], next[0].end, word.begin + entry->ends[1], index};
           next[2] = {entry->ids[2], next[1].end, word.end, index};
@@ -81,9 +81,9 @@ class WordCache {
     std::uint64_t low;
     std::uint64_t high;
     std::int32_t ids[kShortPieces];
-    std::uint8_t ends[kShortPieces - 1];  ///< end of each piece, in bytes of the word; the size where there is none
+    std::uint8_t ends[kShortPieces - 1];  ///< end of each piece, in bytes of the word; the size if there is none
     std::uint8_t pieces;
-    std::uint8_t used;  ///< 1: asked for again
+    std::uint8_t used;  ///< 1: was read again
 
     bool is_free() const { return high == 0; }
   };
@@ -115,8 +115,8 @@ class WordCache {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
-  /// Entries, in pairs. The memory is zero because the system gives it so: a page costs nothing until a word falls on
-  /// it. Where it can be one huge page, it is: words fall all over it.
+  /// Entries, in pairs. The system provides zeroed memory, and a page costs nothing until a word hashes to
+  /// it. It is a huge page if possible, because words are spread all over it.
   template <typename Entry>
   struct Table {
     explicit Table(unsigned bits) {
@@ -129,7 +129,7 @@ class WordCache {
       entries = static_cast<Entry*>(std::align(alignment, bytes, begin, room));
       if (alignment == kLargePage) prefer_large_pages(entries, bytes);
     }
-    /// Where a word of this pair may lie, by preference.
+    /// Entries that may hold a word of this pair, by preference.
     std::array<Entry*, 4> places(std::size_t pair) const {
       Entry* const own = entries + pair;
       Entry* const other = entries + (pair ^ 2);
@@ -154,7 +154,7 @@ class WordCache {
     Entry* entries = nullptr;
   };
 
-  /// The last bytes of a text with zeros behind them, so that sixteen bytes can be read from each of its positions.
+  /// The last bytes of a text with zeros after them, so that sixteen bytes can be read from each of its positions.
   class Tail {
    public:
     explicit Tail(std::string_view text) : begin_(text.size() - std::min(text.size(), std::size_t{15})) {
@@ -169,7 +169,7 @@ class WordCache {
     char bytes_[32] = {};
   };
 
-  /// What of sixteen bytes is a word of a size; words too long for a short entry get a size that none has.
+  /// Mask of the word within sixteen bytes, by its size; a word too long for a short entry gets an impossible size.
   struct Mask {
     std::uint64_t low;
     std::uint64_t high;
@@ -199,7 +199,7 @@ class WordCache {
 
   Short* find(const ShortKey& key) const {
     const auto differs = [&](const Short& entry) { return ((entry.low ^ key.low) | (entry.high ^ key.high)) != 0; };
-    // Which one of a pair it is decides no branch.
+    // The choice within a pair needs no branch.
     const auto one_of = [&](Short* pair) { return pair + (differs(*pair) ? 1 : 0); };
     Short* entry = one_of(shorts_.entries + key.pair);
     if (differs(*entry)) {
@@ -230,7 +230,7 @@ class WordCache {
     return nullptr;
   }
 
-  /// Appends the pieces of a word that no short entry holds, and keeps them where they fit.
+  /// Appends the pieces of a word that is in no short entry, and keeps them if they fit.
   template <typename Cut>
   void add_other(std::string_view word, const ShortKey& short_key, std::uint32_t begin, std::uint32_t index,
                  const Cut& cut, std::vector<Piece>& out) {

@@ -16,8 +16,7 @@ namespace {
 
 constexpr double kUnkPenalty = 10.0;
 constexpr std::uint32_t kNowhere = 0xFFFFFFFF;
-constexpr std::uint32_t kStretch =
-    4096;  // bytes of a path that are kept at least, before its settled start is looked for
+constexpr std::uint32_t kStretch = 4096;  // least bytes of a path before the search for its final part
 
 std::size_t character_size(char lead) {
   const auto byte = static_cast<unsigned char>(lead);
@@ -95,7 +94,7 @@ void Unigram::best_path(std::string_view word, Scratch& scratch) const {
   path.clear();
   const auto size = static_cast<std::uint32_t>(word.size());
 
-  std::uint32_t base = 0;   // node i is byte base + i of the word; the path up to base is settled
+  std::uint32_t base = 0;   // node i is byte base + i of the word; the path up to base is final
   std::uint32_t reach = 0;  // the furthest byte that a path ends at
   const auto node_at = [&](std::uint32_t position) -> Node& {
     const std::uint32_t index = position - base;
@@ -116,8 +115,8 @@ void Unigram::best_path(std::string_view word, Scratch& scratch) const {
     std::reverse(path.begin() + static_cast<std::ptrdiff_t>(first), path.end());
   };
 
-  // The furthest byte that all paths to `start` and beyond come through: whichever of them wins, it is settled that
-  // far.
+  // Last position that all candidate paths from `start` on share. The result up to there is
+  // final.
   const auto common_start = [&](std::uint32_t start) {
     std::uint32_t common = start;
     for (std::uint32_t end = start + 1; end <= reach; ++end) {
@@ -129,7 +128,7 @@ void Unigram::best_path(std::string_view word, Scratch& scratch) const {
     }
     return common;
   };
-  std::uint32_t next_look = kStretch;  // bytes behind base
+  std::uint32_t next_look = kStretch;  // bytes after base
 
   if (nodes.empty()) nodes.resize(64);
   nodes[0].score = 0;
@@ -223,7 +222,7 @@ std::shared_ptr<TokenModel> make_unigram(const JsonValue& value) {
   parts.vocab.reserve(count, count * 10);
   LargeVector<double> scores;
   LargeVector<std::string_view> pieces;
-  std::deque<std::string> unescaped;  // what the text does not hold as it is
+  std::deque<std::string> unescaped;  // pieces that differ from the text
   scores.reserve(count);
   pieces.reserve(count);
   std::string buffer;

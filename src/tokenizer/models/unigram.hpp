@@ -11,12 +11,12 @@
 
 namespace mha::tokenizer {
 
-/// What a Unigram model is made of.
+/// The parts of a Unigram model.
 struct UnigramOptions {
   struct Piece {
-    std::int32_t id;             ///< of the token that it stands for
+    std::int32_t id;             ///< of its token
     double score;                ///< log probability
-    std::string_view text = {};  ///< empty: the token's own; must outlive only the making of the model
+    std::string_view text = {};  ///< empty: the token's own; needed only while the model is built
   };
 
   Vocab vocab;
@@ -25,14 +25,14 @@ struct UnigramOptions {
   std::int32_t unk_id = -1;
   bool byte_fallback = false;
 
-  /// Pieces and least score of a vocabulary with ids 0 … scores.size() - 1, a score each; of a text that stands there
-  /// twice the last entry counts.
+  /// Pieces and least score of a vocabulary with ids 0 … scores.size() - 1 and one score per id. If a text occurs
+  /// twice, the last entry counts.
   void add_pieces(std::span<const double> scores);
 };
 
 /// Unigram language model: the sequence of pieces with the greatest sum of scores. Sums are float64 from left to right,
-/// and of equal ones the path found first stays. A character without a piece of its own costs the least score of all
-/// less 10; neighbouring unknown characters are one token. Source: tokenizers 0.22.2, models/unigram/model.rs,
+/// and of equal paths the first one found wins. A character without a piece of its own costs the least score of all
+/// minus 10; neighbouring unknown characters are one token. Source: tokenizers 0.22.2, models/unigram/model.rs,
 /// encode_optimized and tokenize.
 class Unigram final : public TokenModel {
  public:
@@ -64,7 +64,7 @@ class Unigram final : public TokenModel {
   std::int32_t unk_id_ = -1;
   std::int32_t unk_piece_ = kNoPiece;  ///< the unknown token written out in a text is fused like unknown characters
   bool byte_fallback_ = false;
-  std::array<std::int32_t, 256> fallback_{};  ///< `<0x00>` … `<0xFF>`, -1 where there is none
+  std::array<std::int32_t, 256> fallback_{};  ///< `<0x00>` … `<0xFF>`, -1 if there is none
 };
 
 }  // namespace mha::tokenizer

@@ -12,13 +12,13 @@
 
 namespace mha::tokenizer {
 
-/// A stretch of the original text after normalization, and which characters of the original each byte stands for.
+/// A part of the original text after normalization, with the original characters of each byte.
 ///
-/// As long as every character was only replaced by one of the same length, byte i is byte base + i of the original and
-/// no alignment is stored. The first change of length makes it a list of runs: stretches that were kept so, and
-/// stretches whose bytes all stand for the same characters. So it takes room for what was changed, not for the text.
-/// The rules are those of the reference's NormalizedString (tokenizers 0.22.2, tokenizer/normalizer.rs): what is
-/// removed is covered by no neighbour; what is inserted shares the span of the byte before it.
+/// As long as each character was only replaced by one of the same length, byte i is byte base + i of the original, and
+/// no alignment is stored. The first change of length makes a list of runs: runs that were kept as they are, and runs
+/// whose bytes all map to the same characters. So memory grows with the changes, not with the text.
+/// The rules are those of the reference's NormalizedString (tokenizers 0.22.2, tokenizer/normalizer.rs): no neighbour
+/// covers removed text; inserted text shares the span of the byte before it.
 class NormalizedText {
  public:
   NormalizedText() = default;
@@ -30,14 +30,14 @@ class NormalizedText {
 
   std::string_view text() const { return view_; }
   bool empty() const { return view_.empty(); }
-  /// Whether byte i of `text()` is byte `base() + i` of the original.
+  /// True if byte i of `text()` is byte `base() + i` of the original.
   bool one_to_one() const { return one_to_one_; }
   std::uint32_t base() const { return base_; }
   /// The whole original text.
   std::string_view original() const { return original_; }
 
-  /// Bytes of the original that the bytes [begin, end) of `text()` stand for; begin < end. On character borders also
-  /// where the range is not.
+  /// Bytes of the original for the bytes [begin, end) of `text()`; begin < end. The result is on character borders even
+  /// if the range is not.
   Span origin(std::uint32_t begin, std::uint32_t end) const {
     if (one_to_one_) return {base_ + character_begin(begin), base_ + character_end(end)};
     const Run& first = run_of(begin);
@@ -55,16 +55,16 @@ class NormalizedText {
   /// A pass over the text that writes its successor: `begin_rewrite`, any of those below, `end_rewrite`.
   /// `text()` is still the old text in between; positions are bytes of it.
   void begin_rewrite();
-  /// Copies the bytes [begin, end) with what they stand for.
+  /// Copies the bytes [begin, end) with their spans.
   void copy(std::uint32_t begin, std::uint32_t end) { copy_from(*this, begin, end); }
-  /// Writes a character that stands for what the byte at `position` stands for.
+  /// Writes a character with the span of the byte at `position`.
   void put(char32_t character, std::uint32_t position) { put(character, span_of(position)); }
   void put(std::string_view bytes, std::uint32_t position) { put(bytes, span_of(position)); }
   /// The same with the span given.
   void put(char32_t character, Span origin);
   void put(std::string_view bytes, Span origin);
-  /// What the reference lets a character stand for that is inserted before the byte at `position`: what the byte before
-  /// it stands for; at the very front an empty span.
+  /// The span that the reference gives to a character inserted before the byte at `position`: that of the byte before
+  /// it, or an empty span at the front.
   Span before(std::uint32_t position) const { return position == 0 ? Span{front_, front_} : span_of(position - 1); }
   /// The reference's `transform` of the bytes [begin, end); characters with one of the flags `dropped` are left out.
   void replace(std::uint32_t begin, std::uint32_t end, const std::vector<unicode::Mapped>& changes,
@@ -76,12 +76,12 @@ class NormalizedText {
   std::uint32_t rewritten_size() const { return static_cast<std::uint32_t>(next_.size()); }
   void end_rewrite();
 
-  /// Room for changes and matches, kept here so that it is allocated once a thread.
+  /// Memory for changes and matches, kept here so that it is allocated once per thread.
   std::vector<unicode::Mapped>& change_buffer() { return changes_; }
   std::vector<Span>& match_buffer() { return matches_; }
 
  private:
-  /// Throws Error{input} where a tokenizer blows a text up; also keeps all positions within 32 bits.
+  /// Throws Error{input} if a tokenizer enlarges a text too much; also keeps all positions within 32 bits.
   void check_growth() const {
     if (next_.size() > limit_) refuse_growth();
   }
@@ -95,8 +95,8 @@ class NormalizedText {
     return at;
   }
 
-  /// Bytes of the text from `at` to the next run. Kept: byte at + i is byte begin + i of the original; else all of them
-  /// stand for [begin, end).
+  /// Bytes of the text from `at` to the next run. Kept: byte at + i is byte begin + i of the original; else all map to
+  /// [begin, end).
   struct Run {
     static constexpr std::uint32_t kKept = 0xFFFFFFFF;
     std::uint32_t at;
@@ -104,7 +104,7 @@ class NormalizedText {
     std::uint32_t end;
     bool is_kept() const { return end == kKept; }
   };
-  /// The run of a byte; looks from the last one found on, as most questions come in the order of the text.
+  /// The run of a byte; searches from the last one found, because most calls come in the order of the text.
   const Run& run_of(std::uint32_t position) const {
     const Run* run = runs_.data() + cursor_;
     const Run* const last = runs_.data() + runs_.size() - 1;
