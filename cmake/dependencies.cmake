@@ -42,3 +42,7 @@ endif()
 
 find_path(SQLITE_INCLUDE_DIR sqlite3.h REQUIRED)
 mha_headers(mha_sqlite_headers ${SQLITE_INCLUDE_DIR})
+
+find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)
+mha_headers(mha_flatbuffers_headers ${FLATBUFFERS_INCLUDE_DIR})
+find_program(FLATC flatc REQUIRED)

@@ -18,5 +18,7 @@ std::string version_number();
 std::string release_date();
 /// `--version`: version, commit, backends, what auto chooses, and the CPU.
 std::string version_text();
+/// Version and commit: "0.1.0 (abc)".
+std::string program_version();
 
 }  // namespace mha::cli

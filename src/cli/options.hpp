@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/options/files.hpp"
 #include "cli/options/global.hpp"
@@ -36,6 +38,8 @@ struct Options {
   AttentionQuestions questions;
   OutputOptions output;
   FileOptions files;
+  /// Names and values of all options that were given, in that order.
+  std::vector<std::pair<std::string, std::string>> given;
   std::string query;  ///< the first TEXT of a command that looks for something
 
   /// The command's own options, of the type that its file declares.

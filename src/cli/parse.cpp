@@ -229,7 +229,10 @@ class Parser {
       if (looks_like_option(word)) refuse_option(list, command.name, word);
     }
     given_.insert(given_.end(), parser.given.begin(), parser.given.end());
-    for (const Given& given : given_) list.find(given.name)->set(given.value);
+    for (const Given& given : given_) {
+      list.find(given.name)->set(given.value);
+      options_.given.emplace_back(given.name, given.value);
+    }
     options_.input.texts = std::move(parser.rest);
     const std::size_t plain = options_.input.texts.size();  // what stands behind -- is never a name
     options_.input.texts.insert(options_.input.texts.end(), texts.begin(), texts.end());

@@ -112,6 +112,7 @@ Plan common_plan(const Options& options, const PlanRequest& request, const Sente
   schema.digits = options.output.digits;
   schema.questions = options.questions;
   schema.ids = reads_json_lines(options.input);
+  schema.extra = options.input.pass_through;
   schema.errors = options.input.on_error == OnError::record;
   schema.scratch_folder = scratch_folder();
   schema.to_terminal = writes_to_terminal(options.output);

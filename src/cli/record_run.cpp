@@ -27,14 +27,22 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-OutputSink::OutputSink(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log)
+OutputSink::OutputSink(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log,
+                       RunJournal* journal)
     : options_(options),
       formatter_(std::move(formatter)),
       out_(out),
       log_(log),
+      journal_(journal),
       begin_(std::chrono::steady_clock::now()),
       shown_(begin_) {
-  formatter_->begin(out_);
+  if (journal_ == nullptr || journal_->start().bytes == 0) {
+    formatter_->begin(out_);
+    return;
+  }
+  inputs_ = journal_->start().inputs;
+  records_ = journal_->start().records;
+  formatter_->resume(out_);
 }
 
 void OutputSink::render(Record& record) const {
@@ -55,6 +63,7 @@ void OutputSink::render(Record& record) const {
 
 bool OutputSink::accept(Record& record) {
   ++inputs_;
+  if (journal_ != nullptr) journal_->add_input(record);
   tokens_ += record.tokens();
   if (!record.bad()) {
     if (record.truncated) ++cut_;
@@ -79,13 +88,20 @@ bool OutputSink::accept(Record& record) {
 }
 
 void OutputSink::write(Record& record) {
+  ++records_;
   if (record.bad() || record.windows.empty()) return formatter_->join(record, out_);
   for (Record& window : record.windows) formatter_->join(window, out_);
 }
 
 void OutputSink::flush() {
   out_.flush();
+  note_progress(false);
   if (source_ != nullptr && log_.shows_progress()) show_progress();
+}
+
+// Only behind a flush: a point must not promise bytes that the system has not got.
+void OutputSink::note_progress(bool now) {
+  if (journal_ != nullptr && failure_.empty()) journal_->note(inputs_, records_, out_.position(), now);
 }
 
 void OutputSink::show_progress() {
@@ -106,7 +122,12 @@ void OutputSink::show_progress() {
 int OutputSink::finish() {
   log_.progress("");
   formatter_->end(out_);
-  if (failure_.empty() || out_.is_direct()) out_.commit();
+  if (failure_.empty() || out_.is_direct()) {
+    out_.flush();
+    note_progress(true);
+    out_.commit();
+    if (journal_ != nullptr) journal_->finish();
+  }
   if (cut_ > 0) {
     log_.warning(std::to_string(cut_) + " of " + counted(inputs_, "input was", "inputs were") +
                  " cut: longer than the " +
@@ -155,14 +176,15 @@ RecordRun::RecordRun(const Options& options, const PlanRequest& request, Log& lo
       header(read_model_header(location, load_options(options))),
       plan(make_plan(options, request, header)),
       out(open_output(options)),
-      source(options, log, options.output.resume ? resume_records(*out) : 0),
+      source(options, log),
       model(load_model(header, options, log)),
-      planned(with_model(plan, options, *model)) {}
+      planned(with_model(plan, options, *model)),
+      journal(resume_run(options, *model, source, *out)) {}
 
 int run_encoding(const Options& options, const PlanRequest& request, Log& log) {
-  if (is_finished(options.output, log)) return 0;
+  if (is_finished(options, log)) return 0;
   RecordRun run(options, request, log);
-  OutputSink sink(options, run.formatter(run.planned.schema), *run.out, log);
+  OutputSink sink(options, run.formatter(run.planned.schema), *run.out, log, run.journal.get());
   return run_records(options, run.planned.work, run.source, sink);
 }
 

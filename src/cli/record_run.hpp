@@ -8,6 +8,7 @@
 #include "cli/models.hpp"
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
+#include "cli/run_journal.hpp"
 #include "cli/source.hpp"
 #include "io/output_stream.hpp"
 #include "output/records.hpp"
@@ -20,7 +21,9 @@ class Log;
 /// Writes finished records in order, by the policy of `--on-error`, and counts what people want to know at the end.
 class OutputSink : public RecordSink {
  public:
-  OutputSink(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log);
+  /// `journal`: of a run that can be resumed; may be null.
+  OutputSink(const Options& options, std::unique_ptr<RecordFormatter> formatter, OutputStream& out, Log& log,
+             RunJournal* journal = nullptr);
 
   void render(Record& record) const override;
   bool accept(Record& record) override;
@@ -43,12 +46,15 @@ class OutputSink : public RecordSink {
 
  private:
   void show_progress();
+  void note_progress(bool now);
 
   std::unique_ptr<RecordFormatter> formatter_;
   OutputStream& out_;
   Log& log_;
-  std::string failure_;  // of the input that ends the run
-  std::size_t inputs_ = 0;
+  RunJournal* journal_;
+  std::string failure_;      // of the input that ends the run
+  std::size_t inputs_ = 0;   // those of an earlier run, too
+  std::size_t records_ = 0;  // written
   std::size_t bad_ = 0;
   std::size_t cut_ = 0;
   std::size_t tokens_ = 0;
@@ -89,7 +95,8 @@ struct RecordRun {
   const std::unique_ptr<OutputStream> out;
   InputSource source;
   const std::shared_ptr<const Model> model;
-  const PlannedWork planned;  ///< the plan with the loaded model
+  const PlannedWork planned;                  ///< the plan with the loaded model
+  const std::unique_ptr<RunJournal> journal;  ///< with `--resume`
 };
 
 /// The whole way of a command whose records come from the encoder: encode, attention.

@@ -1,20 +1,25 @@
 #pragma once
 
-#include <cstddef>
+#include <memory>
 
 #include "cli/options.hpp"
+#include "cli/run_journal.hpp"
+#include "cli/source.hpp"
 #include "io/output_stream.hpp"
+#include "mha/model/model.hpp"
 
 namespace mha::cli {
 
 class Log;
 
-/// Whether `--resume` finds its file finished, and says so: there is nothing to do.
-bool is_finished(const OutputOptions& options, Log& log);
+/// Whether `--resume` finds its file finished by the same run, and says so: there is nothing to do. Throws Error{usage}
+/// if the file is of another run, or nothing says of which.
+bool is_finished(const Options& options, Log& log);
 
-/// Cuts what an earlier run left in the unfinished file of JSON Lines records behind its last whole input, and returns
-/// the index of the input to go on with. The records of the last input there are made again: it may have had more.
-/// Errors: output, naming the file and the byte, where a line is no record.
-std::size_t resume_records(OutputStream& out);
+/// With `--resume`: cuts what an earlier run left in the unfinished file behind the last place up to which it is whole,
+/// takes the inputs that are done from the source, and returns the journal that goes on. Else a null pointer.
+/// Throws Error{usage} and touches nothing if the file is of another run or the inputs are others.
+std::unique_ptr<RunJournal> resume_run(const Options& options, const Model& model, InputSource& source,
+                                       OutputStream& out);
 
 }  // namespace mha::cli

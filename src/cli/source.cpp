@@ -40,8 +40,8 @@ TextReader open_reader(const Options& options) {
 
 }  // namespace
 
-InputSource::InputSource(const Options& options, Log& log, std::size_t first)
-    : options_(options.input), log_(log), reader_(open_reader(options)), first_(first) {}
+InputSource::InputSource(const Options& options, Log& log)
+    : options_(options.input), log_(log), reader_(open_reader(options)) {}
 
 bool InputSource::read() {
   do {

@@ -16,8 +16,8 @@ class Log;
 /// The inputs of a command: its TEXT arguments, its files, or standard input; of these the records of one shard.
 class InputSource : public RecordSource {
  public:
-  /// Looks at every file; inputs before number `first` are left out. Throws Error{input} for a file that is missing.
-  InputSource(const Options& options, Log& log, std::size_t first = 0);
+  /// Looks at every file. Throws Error{input} for a file that is missing.
+  InputSource(const Options& options, Log& log);
 
   bool next(Record& record) override;
   bool ready() override;
@@ -27,13 +27,12 @@ class InputSource : public RecordSource {
 
  private:
   bool read();
-  bool wanted(std::size_t index) const { return index >= first_ && index % options_.shards == options_.shard; }
+  bool wanted(std::size_t index) const { return index % options_.shards == options_.shard; }
 
   const InputOptions& options_;
   Log& log_;
   TextReader reader_;
   Input input_;
-  std::size_t first_;
   bool waiting_ = false;  // `input_` holds a record that was read to answer `ready`
   bool end_ = false;
 };

@@ -25,8 +25,10 @@ std::string description_of(const std::string& backend) {
 std::string version_number() { return MHA_VERSION; }
 std::string release_date() { return MHA_DATE; }
 
+std::string program_version() { return MHA_VERSION " (" MHA_COMMIT ")"; }
+
 std::string version_text() {
-  std::string text = "mha-cli " MHA_VERSION " (" MHA_COMMIT ")\n";
+  std::string text = "mha-cli " + program_version() + '\n';
   for (const std::string& name : backend_names()) {
     text += "backend " + name + ": " + description_of(name) + '\n';
   }

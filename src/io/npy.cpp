@@ -136,7 +136,19 @@ NpyWriter::NpyWriter(OutputStream& out, NpyType type, std::vector<std::size_t> r
   }
 }
 
+NpyWriter::NpyWriter(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape, Resumed)
+    : out_(out), type_(type), shape_(std::move(row_shape)), begin_(0) {
+  shape_.insert(shape_.begin(), 0);
+  const std::size_t header = npy_header(type_, shape_).size();
+  if (!out_.can_patch() || out_.position() < header) throw_internal("npy: nothing to go on behind");
+  bytes_ = out_.position() - header;
+}
+NpyWriter NpyWriter::resumed(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape) {
+  return {out, type, std::move(row_shape), Resumed{}};
+}
+
 NpyWriter::~NpyWriter() = default;
+NpyWriter::NpyWriter(NpyWriter&&) noexcept = default;
 
 void NpyWriter::write_bytes(NpyType type, std::string_view bytes) {
   if (type != type_) throw_internal("npy: values of another type than the array's");

@@ -27,6 +27,9 @@ class NpyWriter {
  public:
   NpyWriter(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape,
             std::filesystem::path scratch_folder = "/tmp");
+  /// Goes on behind the whole rows of an array that begins the stream, which can be patched.
+  static NpyWriter resumed(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape);
+  NpyWriter(NpyWriter&&) noexcept;
   ~NpyWriter();
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;
@@ -42,7 +45,9 @@ class NpyWriter {
 
  private:
   class Spool;
+  struct Resumed {};
 
+  NpyWriter(OutputStream& out, NpyType type, std::vector<std::size_t> row_shape, Resumed);
   void write_bytes(NpyType type, std::string_view bytes);
 
   OutputStream& out_;

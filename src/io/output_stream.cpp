@@ -154,16 +154,20 @@ void OutputStream::open_partial() {
 }
 
 void OutputStream::keep_first(std::uint64_t bytes) {
-  if (partial_.empty() || position_ > 0) throw_internal(name_ + ": nothing to cut there");
+  if (partial_.empty() || written_) throw_internal(name_ + ": nothing to cut there");
   const auto end = static_cast<off_t>(bytes);
   if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) != end) {
     fail("cannot be written", errno);
   }
   use(descriptor_, true);
+  base_ = 0;
+  position_ = bytes;
 }
 
 void OutputStream::write(std::string_view bytes) {
   position_ += bytes.size();
+  written_ = true;
+  if (observer_) observer_(bytes);
   if (buffer_.size() + bytes.size() > kBufferBytes) {
     flush();
     if (bytes.size() >= kBufferBytes) return write_all(bytes);

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "mha/core/error.hpp"
 
@@ -49,10 +51,14 @@ class OutputStream {
 
   /// Content that an earlier run left, readable until the first write; empty unless unfinished files are kept.
   const std::filesystem::path& partial() const { return partial_; }
-  /// Truncates the content of an earlier run to `bytes`.
+  /// Truncates the content of an earlier run to `bytes`. Writing continues behind them, and `position` counts them.
+  /// Nothing may have been written before.
   void keep_first(std::uint64_t bytes);
 
-  /// Bytes written so far, those in the buffer included.
+  /// Is given everything that is written from now on, in order, except patches.
+  void observe(std::function<void(std::string_view)> observer) { observer_ = std::move(observer); }
+
+  /// Bytes written so far, those in the buffer and those that an earlier run left included.
   std::uint64_t position() const { return position_; }
   /// True if `patch` works: a regular file that is not in append mode.
   bool can_patch() const { return can_patch_; }
@@ -83,6 +89,8 @@ class OutputStream {
   bool owned_ = false;
   bool can_patch_ = false;
   std::uint64_t position_ = 0;
+  bool written_ = false;
+  std::function<void(std::string_view)> observer_;
   std::uint64_t base_ = 0;  // the descriptor's offset at the start
 };
 

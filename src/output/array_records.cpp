@@ -99,6 +99,9 @@ class NpyFormatter : public RecordFormatter {
                       schema_.scratch_folder);
     }
   }
+  void resume(OutputStream& out) override {
+    writer_.emplace(NpyWriter::resumed(out, npy_type(schema_.embedding_type), std::vector{schema_.embedding_width}));
+  }
   void render(const Record&, std::string&) const override {}
   void join(const Record& record, OutputStream& out) override {
     for (const Array& array : arrays_of(record, schema_)) {

@@ -10,7 +10,7 @@
 
 namespace mha {
 
-enum class Format { table, json, jsonl, csv, tsv, npy, npz, raw, ids, heatmap, html, svg, png };
+enum class Format { table, json, jsonl, csv, tsv, npy, npz, raw, arrow, ids, heatmap, html, svg, png };
 
 /// What the program has to know of an output format. One row per format in format.cpp.
 struct FormatInfo {
@@ -26,6 +26,7 @@ struct FormatInfo {
   bool drawn = false;       ///< attention maps as a page or picture, no numbers
   bool has_errors = false;  ///< has room for the error of a bad input
   bool binary = false;      ///< is no text: not for a terminal
+  bool resumes = false;     ///< an unfinished file can be continued behind any record; npy: of sentence vectors
 };
 
 /// All formats, in the order of the enumeration.

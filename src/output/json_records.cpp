@@ -146,6 +146,7 @@ class JsonArrayFormatter : public JsonFormatter {
  public:
   using JsonFormatter::JsonFormatter;
   void begin(OutputStream& out) override { out.write("["); }
+  void resume(OutputStream& out) override { first_ = out.position() == 1; }
   void join(const Record& record, OutputStream& out) override {
     if (!std::exchange(first_, false)) out.write(",\n");
     out.write(record.rendered);

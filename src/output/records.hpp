@@ -104,6 +104,7 @@ struct RecordSchema {
   ResultLayout results;                ///< of a task
 
   bool ids = false;     ///< inputs may bring ids: csv and tsv have a column for them
+  bool extra = false;   ///< inputs may bring further members: columns have a place for them
   bool errors = false;  ///< error records may come: csv and tsv have a column for them
 
   /// Folder of temporary files, for arrays that go to a pipe.
@@ -119,6 +120,8 @@ class RecordFormatter {
  public:
   virtual ~RecordFormatter() = default;
   virtual void begin(OutputStream&) {}
+  /// Instead of `begin`: the stream holds what an earlier formatter wrote, up to the end of a record.
+  virtual void resume(OutputStream&) {}
   /// Appends one record (bad ones included), the same bytes whatever stands around it.
   virtual void render(const Record& record, std::string& out) const = 0;
   /// Puts the next record behind those before it.
@@ -142,6 +145,8 @@ std::unique_ptr<RecordFormatter> npy_formatter(RecordSchema schema);
 std::unique_ptr<RecordFormatter> npz_formatter(RecordSchema schema);
 /// Token ids of one input a line, blanks between them.
 std::unique_ptr<RecordFormatter> ids_formatter();
+/// An Apache Arrow IPC stream: index, id, text, vectors as fixed-size lists, and what else the schema has.
+std::unique_ptr<RecordFormatter> arrow_formatter(RecordSchema schema);
 /// The attention maps of a single input as a page or picture that names the model.
 std::unique_ptr<RecordFormatter> html_formatter(RecordSchema schema, std::string model);
 std::unique_ptr<RecordFormatter> svg_formatter(RecordSchema schema, std::string model);

@@ -36,6 +36,8 @@ SEAMS = {
     "minizip/": "src/io/",
     "oniguruma": "src/tokenizer/",
     "sqlite3": "src/search/",
+    "flatbuffers": "src/io/",
+    "xxhash": "src/io/",
     "sha1": "src/io/",
     "sha256": "src/io/",
     "unicode/u": "src/pipeline/",

@@ -146,74 +146,146 @@ class Streaming(unittest.TestCase):
 
 
 class Resuming(unittest.TestCase):
-    """`--resume` ends with the file of an undisturbed run, wherever the earlier run was interrupted."""
+    """`--resume` ends with the file of an undisturbed run, wherever the earlier run was interrupted, or refuses."""
+
+    FORMATS = {"jsonl": [], "json": ["--format", "json"], "csv": ["--format", "csv"], "tsv": ["--format", "tsv"],
+               "raw": ["--format", "raw"], "npy": ["--format", "npy"]}
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
-        self.file = os.path.join(self.folder.name, "out.jsonl")
         self.texts = text_of(lines(60))
+        self.use("out.jsonl")
 
-    def resume(self, *arguments, check=0):
-        return run(*arguments, "-o", self.file, "--resume", stdin=self.texts, check=check)
+    def use(self, name):
+        self.file = os.path.join(self.folder.name, name)
+        self.partial = self.file + ".partial"
 
-    def expect_from(self, partial, *arguments):
-        whole = run(*arguments, stdin=self.texts, check=0).stdout
-        with open(self.file + ".partial", "wb") as file:
-            file.write(partial(whole))
-        self.resume(*arguments)
-        with open(self.file, "rb") as file:
-            self.assertEqual(file.read(), whole)
-        self.assertFalse(os.path.exists(self.file + ".partial"))
-        os.unlink(self.file)
+    def resume(self, *arguments, stdin=None, check=0):
+        return run(*arguments, "-o", self.file, "--resume", stdin=self.texts if stdin is None else stdin, check=check)
 
-    def test_cut_anywhere(self):
-        for cut in (0, 1, 7, 5000, -1, -2):
-            self.expect_from(lambda whole: whole[:cut], "embed")
-        self.expect_from(lambda whole: whole, "embed", "--shard", "2/3")
-        self.expect_from(lambda whole: whole[:20000], "attention", "--format", "jsonl")
+    def content(self, name=None):
+        with open(name or self.file, "rb") as file:
+            return file.read()
 
-    def test_killed_run_leaves_its_part(self):
-        program = subprocess.Popen([MHA, "embed", "-o", self.file, "--resume"], stdin=subprocess.PIPE)
-        program.stdin.write(self.texts[:-20])
+    def interrupt(self, *arguments, texts=None):
+        """Kills a run that has written the records of all texts but the last, which never comes whole."""
+        program = subprocess.Popen([MHA, *arguments, "-o", self.file, "--resume"], stdin=subprocess.PIPE)
+        program.stdin.write((self.texts if texts is None else texts)[:-20])
         program.stdin.flush()
-        deadline = time.time() + 20
-        while time.time() < deadline and not (os.path.exists(self.file + ".partial") and os.path.getsize(self.file + ".partial")):
-            time.sleep(0.01)
-        other = self.resume("embed", check=1)
-        self.assertIn(b"another process", other.stderr)
+        deadline = time.time() + 30
+        while time.time() < deadline:
+            journal = self.partial + ".run"
+            if os.path.exists(journal) and len(self.content(journal).splitlines()) > 1:
+                break
+            time.sleep(0.02)
         program.kill()
         program.wait()
         program.stdin.close()
-        self.assertGreater(os.path.getsize(self.file + ".partial"), 0)
         self.assertFalse(os.path.exists(self.file))
+
+    def expect_whole(self, *arguments):
+        whole = os.path.join(self.folder.name, "whole")
+        run(*arguments, "-o", whole, stdin=self.texts, check=0)
+        self.resume(*arguments)
+        self.assertEqual(self.content(), self.content(whole))
+        self.assertFalse(os.path.exists(self.partial))
+        self.assertFalse(os.path.exists(self.partial + ".run"))
+
+    def test_every_format_goes_on(self):
+        for name, arguments in self.FORMATS.items():
+            with self.subTest(name):
+                self.use("out." + name)
+                self.interrupt("embed", *arguments)
+                self.assertGreater(os.path.getsize(self.partial), 0)
+                self.expect_whole("embed", *arguments)
+        self.use("shard.jsonl")
+        self.interrupt("embed", "--shard", "2/3")
+        self.expect_whole("embed", "--shard", "2/3")
+        self.use("attention.jsonl")
+        self.interrupt("attention", "--format", "jsonl", "--layer", "0")
+        self.expect_whole("attention", "--format", "jsonl", "--layer", "0")
+        self.use("windows.jsonl")
+        self.interrupt("embed", "--chunk", "4")
+        self.expect_whole("embed", "--chunk", "4")
+
+    def test_torn_ends_are_made_again(self):
+        for damage in (lambda data: data[:-1], lambda data: data + b'{"index":3,"emb', lambda data: data + b"\0" * 500,
+                       lambda data: data[:10], lambda data: b""):
+            with self.subTest():
+                self.use(f"torn{id(damage)}.jsonl")
+                self.interrupt("embed")
+                data = damage(self.content(self.partial))
+                with open(self.partial, "wb") as file:
+                    file.write(data)
+                self.expect_whole("embed")
+
+    def test_other_runs_are_refused_and_nothing_is_touched(self):
+        self.interrupt("embed")
+        before = self.content(self.partial), self.content(self.partial + ".run")
+        for arguments, said in ((("--dims", "64"), b"--dims"), (("--digits", "3"), b"--digits"),
+                                (("-m", "two-heads"), b"model"), (("--with", "text,embedding"), b"--with"),
+                                (("--quantize", "int8"), b"--quantize"), (("--chunk", "5"), b"--chunk"),
+                                (("--shard", "2/4"), b"--shard"), (("--format", "csv"), b"--format")):
+            with self.subTest(arguments[0]):
+                self.assertIn(said, self.resume("embed", *arguments, check=2).stderr)
+        others = {"reversed": b"\n".join(reversed(self.texts.splitlines())) + b"\n", "shorter": self.texts[:40],
+                  "changed": b"X" + self.texts[1:]}
+        for name, texts in others.items():
+            with self.subTest(name):
+                self.assertIn(b"inputs", self.resume("embed", stdin=texts, check=2).stderr)
+        self.assertEqual(before, (self.content(self.partial), self.content(self.partial + ".run")))
+        self.expect_whole("embed")
+
+    def test_changed_output_is_refused(self):
+        self.interrupt("embed")
+        data = bytearray(self.content(self.partial))
+        data[len(data) // 3] ^= 1
+        with open(self.partial, "wb") as file:
+            file.write(data)
+        self.assertIn(b"other bytes", self.resume("embed", check=2).stderr)
+        self.assertEqual(self.content(self.partial), bytes(data))
+
+    def test_one_process_writes(self):
+        program = subprocess.Popen([MHA, "embed", "-o", self.file, "--resume"], stdin=subprocess.PIPE)
+        deadline = time.time() + 20
+        while time.time() < deadline and not os.path.exists(self.partial + ".run"):
+            time.sleep(0.01)
+        self.assertIn(b"another process", self.resume("embed", check=1).stderr)
+        program.kill()
+        program.wait()
+        program.stdin.close()
+
+    def test_finished_files(self):
         self.resume("embed")
-        with open(self.file, "rb") as file:
-            self.assertEqual(file.read(), run("embed", stdin=self.texts, check=0).stdout)
         self.assertIn(b"nothing to resume", self.resume("embed").stderr)
+        self.assertIn(b"--dims", self.resume("embed", "--dims", "4", check=2).stderr)
+        os.unlink(self.file + ".run")
+        self.assertIn(b"out.jsonl.run", self.resume("embed", check=2).stderr)
 
     def test_the_unfinished_file_lies_beside_what_a_link_leads_to(self):
-        whole = run("embed", stdin=self.texts, check=0).stdout
         folder = self.file + ".real"
         os.mkdir(folder)
         real = os.path.join(folder, "real.jsonl")
         with open(real, "wb") as file:
             file.write(b"of an earlier day\n")
-        with open(real + ".partial", "wb") as file:
-            file.write(whole[: len(whole) // 2])
+        with open(real + ".partial", "wb"):
+            pass
         os.symlink(real, self.file)
         self.resume("embed")
-        with open(real, "rb") as file:
-            self.assertEqual(file.read(), whole)
+        self.assertEqual(self.content(real), run("embed", stdin=self.texts, check=0).stdout)
         self.assertFalse(os.path.exists(real + ".partial"))
+        self.assertTrue(os.path.exists(real + ".run"))
 
     def test_something_else_is_not_continued(self):
-        with open(self.file + ".partial", "w") as file:
+        with open(self.partial, "w") as file:
             file.write("{}\n")
-        self.assertIn(b"out.jsonl.partial", self.resume("embed", check=1).stderr)
-        with open(self.file + ".partial") as file:
-            self.assertEqual(file.read(), "{}\n")
-        self.resume("embed", "--format", "csv", check=2)
+        self.assertIn(b"out.jsonl.partial", self.resume("embed", check=2).stderr)
+        with open(self.partial + ".run", "w") as file:
+            file.write("nonsense\n")
+        self.assertIn(b"out.jsonl.partial.run", self.resume("embed", check=2).stderr)
+        self.assertEqual(self.content(self.partial), b"{}\n")
+        self.resume("embed", "--format", "npz", check=2)
         run("embed", "--resume", "x", check=2)
 
 

@@ -48,14 +48,14 @@ WindowSettings window_settings(const Options& options, const ModelWork& work) {
 }
 
 int embed(const Options& options, Log& log) {
-  if (is_finished(options.output, log)) return 0;
+  if (is_finished(options, log)) return 0;
   RecordRun run(options, {.kind = RecordKind::embed}, log);
   const auto workers = [&](const ModelWork& work) {
     return options.windows.asked() ? window_workers(work, window_settings(options, work)) : model_workers(work);
   };
   ModelWork work = run.planned.work;
   if (!options.quantize.calibrate.empty()) work.quantization = calibrate(options, work, workers);
-  OutputSink sink(options, run.formatter(run.planned.schema), *run.out, log);
+  OutputSink sink(options, run.formatter(run.planned.schema), *run.out, log, run.journal.get());
   sink.watch(run.source);
   run_workers(options, batch_tokens(*work.encoder), workers(work), run.source, sink);
   return sink.finish();
@@ -77,7 +77,7 @@ const Command kEmbed{
                  "mha-cli embed --normalize l2 --quantize int8 --format npy -i lines.txt -o vectors.npy"},
     .options = {&kAblation, &kPooling, &kQuantize, &kWindows, &kInput, &kTokens, &kParts, &kOutput, &kResume},
     .formats = {Format::jsonl, Format::json, Format::table, Format::csv, Format::tsv, Format::npy, Format::npz,
-                Format::raw},
+                Format::raw, Format::arrow},
     .run = embed,
 };
 

@@ -63,16 +63,24 @@ void declare_parts(OptionList& list, Options& options) {
 
 void declare_resume(OptionList& list, Options& options) {
   list.group("Output");
-  list.flag("--resume",
-            "go on where an earlier run of the same command stopped; needs --format jsonl and --output FILE",
-            options.output.resume);
+  list.flag("--resume", "go on where an earlier run of the same command stopped; needs --output FILE",
+            options.output.resume)
+      .explain(
+          "What is unfinished is kept as FILE.partial, and FILE.partial.run says what run it is of: program, model, "
+          "options, CPU, and the inputs that are done. Another run is refused. FILE.run stays beside the finished "
+          "file. "
+          "Formats: json, jsonl, csv, tsv, raw, and npy of embed.");
 }
 
 void check_resume(const Options& options) {
   if (!options.output.resume) return;
   if (options.output.to_stdout()) throw_usage("--resume: expected --output FILE with it, got none");
-  if (options.format() != Format::jsonl) {
-    throw_usage("--resume: expected --format jsonl, got " + std::string(info(options.format()).name));
+  const FormatInfo& format = info(options.format());
+  // An array of one input is written at once.
+  const bool one_input = format.one_input && options.command->name != "embed";
+  if (!format.resumes || one_input) {
+    throw_usage("--resume: expected a format that can be continued (json, jsonl, csv, tsv, raw, npy of embed), got " +
+                std::string(format.name));
   }
 }
 
