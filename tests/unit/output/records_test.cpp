@@ -150,7 +150,7 @@ TEST_CASE("every csv kind has as many fields a row as its header, error rows inc
     schema.ids = true;
     schema.errors = true;
     Record good = example();
-    good.text = "plain";
+    good.input.text = "plain";
     good.encoding.input_ids = {1, 1};
     good.similarity = {0.5F};
     Record bad = good;

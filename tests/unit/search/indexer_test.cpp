@@ -17,7 +17,7 @@ class LengthWorker : public RecordWorker {
   std::size_t floats(const Record&) const override { return 2; }
   void encode(std::span<Record* const> batch) override {
     for (Record* record : batch) {
-      record->embedding = {static_cast<float>(record->text.size()), 1.0F};
+      record->embedding = {static_cast<float>(record->input.text.size()), 1.0F};
       ++count_;
     }
   }
