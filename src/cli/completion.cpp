@@ -333,7 +333,7 @@ _mha_cli() {
         ;;
     esac
   done
-  (( ${#described} )) && _describe -o 'mha-cli' described
+  (( ${#described} )) && _describe 'mha-cli' described
 }
 if [[ $funcstack[1] == _mha_cli || $funcstack[1] == _mha-cli ]]; then _mha_cli "$@"; else compdef _mha_cli mha-cli; fi
 )sh";
@@ -362,11 +362,11 @@ function __mha_cli_complete
                     end
                 end
                 for file in $fit
-                    echo $kept$file
+                    echo "$kept$file"
                 end
             case ':folders'
                 for folder in $typed*/
-                    echo $kept$folder
+                    echo "$kept$folder"
                 end
             case '*'
                 echo $line

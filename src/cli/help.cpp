@@ -104,9 +104,10 @@ std::string general_help(std::size_t columns, std::string_view family) {
 
 std::string command_help(const Command& command, std::size_t columns) {
   columns = std::min(columns, kMostColumns);
-  std::string out = "Usage: mha-cli " + std::string(command.name) + " [OPTION]…";
-  if (!command.arguments.empty()) (out += ' ') += command.arguments;
-  out += "\n\n";
+  std::string out;
+  const std::string arguments(command.arguments.empty() ? "" : ' ' + std::string(command.arguments));
+  append_wrapped(out, "Usage: mha-cli " + std::string(command.name) + " [OPTION]…" + arguments, 0, 4, columns);
+  out += '\n';
   append_wrapped(out, command.about, 0, 0, columns);
   Options options;
   options.command = &command;

@@ -32,8 +32,8 @@ constexpr Variable kExitCodes[] = {
     {"130", "Interrupted."},
 };
 
-// Text of a page: what roff would read as a request or an escape is protected.
-std::string plain(std::string_view text) {
+// What roff would read as an escape or a hyphen of its own is protected.
+std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '\\') {
@@ -46,8 +46,13 @@ std::string plain(std::string_view text) {
       out += c;
     }
   }
-  if (!out.empty() && (out.front() == '.' || out.front() == '\'')) out.insert(0, "\\&");
   return out;
+}
+
+// A line of a page, which is no request whatever it begins with.
+std::string plain(std::string_view text) {
+  const std::string out = escaped(text);
+  return (out.starts_with('.') || out.starts_with('\'') ? "\\&" : "") + out;
 }
 
 // An argument of a macro, in quotes.
@@ -64,22 +69,22 @@ class Page {
     std::string title = name;
     std::transform(title.begin(), title.end(), title.begin(),
                    [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-    out_ = ".TH " + argument(title) + " 1 " + argument(release_date()) + " " + argument("mha-cli " + version_number()) +
-           " \"User Commands\"\n";
+    out_ = ".TH " + argument(title) + " 1 " + "\"" + release_date() + "\"" + " " +
+           argument("mha-cli " + version_number()) + " \"User Commands\"\n";
   }
 
   void section(std::string_view title) { out_ += ".SH " + argument(title) + "\n"; }
   void subsection(std::string_view title) { out_ += ".SS " + argument(title) + "\n"; }
   void text(std::string_view words) {
-    constexpr std::size_t kLine = 78;
+    constexpr std::size_t kLine = 78;  // bytes
     std::string line;
     const auto flush = [&] {
-      if (!line.empty()) out_ += plain(line) + "\n";
+      if (!line.empty()) out_ += (line.front() == '.' || line.front() == '\'' ? "\\&" : "") + line + "\n";
       line.clear();
     };
     for (std::size_t begin = 0; begin < words.size();) {
       const std::size_t end = std::min(words.find(' ', begin), words.size());
-      const std::string_view word = words.substr(begin, end - begin);
+      const std::string word = escaped(words.substr(begin, end - begin));
       if (line.size() + 1 + word.size() > kLine) flush();
       (line += line.empty() ? "" : " ") += word;
       if (word.ends_with('.')) flush();
@@ -87,7 +92,6 @@ class Page {
     }
     flush();
   }
-  void paragraph() { out_ += ".PP\n"; }
   /// A name in bold with the value in italics, then what it does.
   void entry(const std::string& names, const std::string& value, std::string_view meaning) {
     out_ += ".TP\n";
@@ -96,7 +100,12 @@ class Page {
     out_ += tag + "\n";
     text(meaning);
   }
-  void example(std::string_view command) { out_ += ".PP\n.nf\n.RS\n" + plain(command) + "\n.RE\n.fi\n"; }
+  /// Lines as they are, with room between them.
+  void examples(const std::vector<std::string_view>& commands) {
+    out_ += ".RS\n.nf\n";
+    for (std::size_t i = 0; i < commands.size(); ++i) out_ += (i > 0 ? ".sp\n" : "") + plain(commands[i]) + "\n";
+    out_ += ".fi\n.RE\n";
+  }
   void raw(const std::string& roff) { out_ += roff; }
   std::string done() const { return out_; }
 
@@ -189,7 +198,8 @@ std::string manual_page(const Command* command) {
   if (command == nullptr) return program_page();
   Page page(manual_name(command));
   page.section("NAME");
-  page.raw(plain(manual_name(command)) + " \\- " + plain(command->summary) + "\n");
+  page.raw(plain(manual_name(command)) + " \\-\n");
+  page.text(command->summary);
   page.section("SYNOPSIS");
   page.raw(".B mha\\-cli " + plain(command->name) + "\n[\\fIOPTION\\fR]...");
   if (!command->arguments.empty()) page.raw(" \\fI" + plain(command->arguments) + "\\fR");
@@ -199,7 +209,7 @@ std::string manual_page(const Command* command) {
   add_options(page, command);
   if (!command->examples.empty()) {
     page.section("EXAMPLES");
-    for (const std::string_view example : command->examples) page.example(example);
+    page.examples(command->examples);
   }
   add_exit_codes(page);
   add_see_also(page, command);

@@ -16,10 +16,20 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// A path as a shell would have read it.
+std::string with_home(const std::string& path) {
+  if (path != "~" && !path.starts_with("~/")) return path;
+  return environment("HOME") + path.substr(1);
+}
+
+// huggingface_hub, constants.py.
 std::string hub_cache() {
-  if (const std::string cache = environment("HF_HUB_CACHE"); !cache.empty()) return cache;
-  if (const std::string home = environment("HF_HOME"); !home.empty()) return home + "/hub";
-  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return cache + "/huggingface/hub";
+  for (const char* const name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
+    if (const std::string cache = environment(name); !cache.empty()) return with_home(cache);
+  }
+  if (const std::string home = environment("HF_HOME"); !home.empty()) return with_home(home) + "/hub";
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty())
+    return with_home(cache) + "/huggingface/hub";
   const std::string home = environment("HOME");
   return home.empty() ? "" : home + "/.cache/huggingface/hub";
 }

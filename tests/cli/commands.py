@@ -776,7 +776,7 @@ class Convert(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = run("model", "convert", "two-heads", "--dtype", "bf16x3", "-o", os.path.join(folder, "x"), check=2)
             self.assertIn("--dtype: expected one of f32, f16", done.stderr.decode())
-            self.assertIn("got f16", run("embed", "--dtype", "f16", "x", check=2).stderr.decode())
+            self.assertIn('got "f16"', run("embed", "--dtype", "f16", "x", check=2).stderr.decode())
             self.assertEqual(os.listdir(folder), [])
             done = run("model", "convert", "two-heads", "--to", "json", "--dtype", "int8", "-o", os.path.join(folder, "x.json"), check=2)
             self.assertIn("--dtype: expected f32", done.stderr.decode())

@@ -63,7 +63,7 @@ def type_in(shell, text, seconds=20, until=None):
     os.close(terminal)
     os.kill(pid, 9)
     os.waitpid(pid, 0)
-    return shown.decode(errors="replace")
+    return shown.decode(errors="replace").replace("\x07", "")
 
 
 class Pages(unittest.TestCase):
