@@ -164,7 +164,8 @@ void add_see_also(Page& page, const Command* command) {
 std::string program_page() {
   Page page("mha-cli");
   page.section("NAME");
-  page.raw("mha\\-cli \\- transformer encoders, and what multi\\-head attention does inside them\n");
+  page.raw("mha\\-cli \\-\n");
+  page.text("transformer encoders, and what multi-head attention does inside them");
   page.section("SYNOPSIS");
   page.raw(".B mha\\-cli\n.I COMMAND\n[\\fIOPTION\\fR]... [\\fITEXT\\fR]...\n");
   page.section("DESCRIPTION");

@@ -43,15 +43,20 @@ void guard_standard_streams() {
 void install_signal_cleanup() {
   // A file over its size limit is then an error of the write, with a message.
   ::signal(SIGXFSZ, SIG_IGN);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGUSR1,
-                           SIGUSR2, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) {
+  const auto install = [](int signal, bool over_others) {
     struct sigaction action {};
-    // Handlers that are there already, such as a sanitizer's, stay too.
-    if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;
+    if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
+    if (!over_others && action.sa_handler != SIG_DFL) return;
     action = {};
     action.sa_handler = on_signal;
     ::sigfillset(&action.sa_mask);
     ::sigaction(signal, &action, nullptr);
+  };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) install(signal, true);
+  // Handlers of faults that are there already, such as a sanitizer's, stay.
+  for (const int signal : {SIGQUIT, SIGPIPE, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGUSR1, SIGUSR2, SIGABRT, SIGBUS,
+                           SIGFPE, SIGILL, SIGSEGV}) {
+    install(signal, false);
   }
 }
 

@@ -267,6 +267,7 @@ class TextReader::Implementation {
     start_record(name_, line_ + 1, "line", offset_);
     parse_json_record(rest().substr(0, length), options_, record_);
     pass(length);
+    closed_ = at_end_ && begin_ == end_ && record_.bad();  // a value without its end: one error is enough
     return true;
   }
 

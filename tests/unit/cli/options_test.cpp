@@ -47,7 +47,7 @@ TEST_CASE("options before the command are taken if they are global, else refused
   CHECK_THAT(refused({"-o", "f", "embed", "hi"}), Contains("-o") && Contains("behind the command"));
   CHECK_THAT(refused({"--bogus", "embed", "hi"}), Contains("unknown option --bogus"));
   CHECK_THAT(refused({"model", "--bogus", "info"}), Contains("unknown option --bogus"));
-  CHECK_THAT(refused({"embde", "hi"}), Contains("did you mean \"embed\""));
+  CHECK_THAT(refused({"embd", "hi"}), Contains("did you mean \"embed\""));
   CHECK_THAT(refused({"embed", "--dmis", "3", "hi"}), Contains("did you mean \"--dims\""));
 }
 
