@@ -41,6 +41,11 @@ if(GZIP_PROGRAM)
   install(FILES ${PROJECT_BINARY_DIR}/debian/changelog.Debian.gz ${PROJECT_BINARY_DIR}/debian/changelog.gz
                 packaging/debian/copyright DESTINATION share/doc/libmha-dev
           COMPONENT debian_development EXCLUDE_FROM_ALL)
+  install(CODE "
+    file(GLOB_RECURSE pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/man/*.1\")
+    if(pages)
+      execute_process(COMMAND ${GZIP_PROGRAM} -9nf \${pages} COMMAND_ERROR_IS_FATAL ANY)
+    endif()" COMPONENT debian_program EXCLUDE_FROM_ALL)
 endif()
 
 # mha_packages_of(OUT LIBRARIES…): the Debian packages of libraries, in one line with commas.
