@@ -7,6 +7,7 @@
 #include "cli/environment.hpp"
 #include "cli/log.hpp"
 #include "cli/options.hpp"
+#include "io/mapping_guard.hpp"
 #include "io/output_stream.hpp"
 #include "io/process.hpp"
 #include "mha/core/error.hpp"
@@ -65,6 +66,7 @@ int report(int argc, char** argv, std::string_view message, int code) {
 int main(int argc, char** argv) {
   mha::guard_standard_streams();
   mha::install_signal_cleanup();
+  mha::install_mapping_guard("mha-cli");
   try {
     mha::cli::apply_environment();
     return run(argc, argv);

@@ -10,6 +10,7 @@
 
 #include "core/utf8.hpp"
 #include "io/file_descriptor.hpp"
+#include "io/mapping_guard.hpp"
 
 namespace mha {
 namespace {
@@ -49,10 +50,13 @@ MappedFile::MappedFile(const std::filesystem::path& path, ErrorKind kind) : path
   }
   data_ = static_cast<const std::byte*>(mapping);
   size_ = size;
+  add_mapping(data_, size_, path_);
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  remove_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

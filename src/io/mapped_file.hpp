@@ -14,8 +14,8 @@ namespace mha {
 ///
 /// Owns the mapping; spans and views into it live as long as it does, also when it is moved.
 /// Errors (of the given kind, naming the path): no such file, not readable, a folder, a device or a pipe. An empty
-/// file is legal and maps to no bytes. A file that another process shortens while it is mapped kills this process
-/// with SIGBUS when a lost page is touched, as with every mapping.
+/// file is legal and maps to no bytes. If another process shortens the file, touching a lost page is a bus error:
+/// `install_mapping_guard` turns it into a message.
 /// Threads: const functions may be called from any thread.
 class MappedFile {
  public:

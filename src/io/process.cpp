@@ -84,4 +84,10 @@ void remove_from_unfinished_outputs(const std::filesystem::path& path) {
   }
 }
 
+void unlink_unfinished_outputs() {
+  for (std::atomic<char*>& slot : unfinished) {
+    if (const char* path = slot.exchange(nullptr)) ::unlink(path);
+  }
+}
+
 }  // namespace mha

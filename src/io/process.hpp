@@ -22,4 +22,7 @@ void set_line_open(bool open);
 void add_unfinished_output(const std::filesystem::path& path);
 void remove_from_unfinished_outputs(const std::filesystem::path& path);
 
+/// Removes all files of that list. May be called by a signal handler that ends the process.
+void unlink_unfinished_outputs();
+
 }  // namespace mha
