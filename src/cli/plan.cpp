@@ -167,13 +167,21 @@ void plan_vectors(Plan& plan, const Options& options, const ModelHeader& header)
   if (!options.pooling.modes.empty()) work.sentence.pooling = options.pooling.modes;
   work.normalize = options.pooling.normalize.value_or(header.sentence.normalize);
   work.dims = options.pooling.dims;
-  const std::size_t width = work.sentence.dense.empty() ? header.config.d_model * work.sentence.pooling.size()
-                                                        : work.sentence.dense.back().out;
+  const std::size_t width = work.sentence.full_width(header.config.d_model);
   if (work.dims > width) {
     throw_usage("--dims: expected at most " + std::to_string(width) + ", got " + std::to_string(work.dims));
   }
-  plan_quantization(plan, options, work.dims > 0 ? work.dims : width);
+  plan_quantization(plan, options, work.dims > 0 ? work.dims : work.sentence.width(header.config.d_model));
   plan_windows(plan, options);
+}
+
+// A model without layers has no attention: who asks for it is told, by default it is not shown.
+void leave_attention_out(Plan& plan, const Options& options, const PlanRequest& request) {
+  const bool asked = options.output.parts && options.output.parts->attentions;
+  if (asked || request.kind == RecordKind::attention || (request.parts && request.parts->attentions)) {
+    throw_usage("attention: expected a model with layers, got word vectors alone (a static embedding)");
+  }
+  plan.schema.parts.attentions = plan.work.parts.attentions = false;
 }
 
 }  // namespace
@@ -194,6 +202,7 @@ Plan make_plan(const Options& options, const PlanRequest& request, const ModelHe
     work.parts.attentions = true;
   }
   plan_vectors(plan, options, header);
+  if (config.n_layers == 0) leave_attention_out(plan, options, request);
 
   work.wanted.hidden_states = work.parts.hidden_states;
   if (work.parts.attentions) {

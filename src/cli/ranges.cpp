@@ -85,8 +85,8 @@ void read_ranges(const std::string& file, std::size_t width, VectorQuantization&
   quantization.least = row_of(ranges[0], file + ": [0]", width);
   quantization.greatest = row_of(ranges[1], file + ": [1]", width);
   for (std::size_t i = 0; i < width; ++i) {
-    if (quantization.least[i] > quantization.greatest[i]) {
-      throw_input(file + ": [1][" + std::to_string(i) + "]: expected at least " + ranges[0][i].dump() + ", got " +
+    if (!(quantization.least[i] < quantization.greatest[i])) {
+      throw_input(file + ": [1][" + std::to_string(i) + "]: expected more than " + ranges[0][i].dump() + ", got " +
                   ranges[1][i].dump());
     }
     require_finite_range(quantization.least[i], quantization.greatest[i], file + ": [1][" + std::to_string(i) + "]");
@@ -103,8 +103,11 @@ VectorQuantization calibrate(const Options& options, const ModelWork& work,
   run_workers(options, batch_tokens(*work.encoder), workers(plain), texts, ranges);
   if (ranges.least.empty()) throw_input("--calibrate: " + options.quantize.calibrate + ": expected texts, got none");
   for (std::size_t i = 0; i < ranges.least.size(); ++i) {
-    require_finite_range(ranges.least[i], ranges.greatest[i],
-                         "--calibrate: " + options.quantize.calibrate + ": dimension " + std::to_string(i));
+    const std::string place = "--calibrate: " + options.quantize.calibrate + ": dimension " + std::to_string(i);
+    require_finite_range(ranges.least[i], ranges.greatest[i], place);
+    if (ranges.least[i] == ranges.greatest[i]) {
+      throw_input(place + ": expected a range of values, got one value alone; more texts that differ give ranges");
+    }
   }
   return {work.quantization.type, std::move(ranges.least), std::move(ranges.greatest)};
 }

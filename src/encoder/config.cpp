@@ -64,7 +64,8 @@ void validate_layers(const ModelConfig& c) {
   }
   if (c.shared_layers > c.n_layers)
     fail("shared_layers", "at most n_layers " + std::to_string(c.n_layers), c.shared_layers);
-  for (std::size_t weights : c.layer_weights) in_range("layer_weights", weights, 0, c.distinct_layers() - 1);
+  for (std::size_t weights : c.layer_weights)
+    in_range("layer_weights", weights, 0, c.distinct_layers() == 0 ? 0 : c.distinct_layers() - 1);
   if (!c.local_layers.empty() && c.local_layers.size() != c.n_layers)
     fail("local_layers", "n_layers entries", c.local_layers.size());
   for (bool local : c.local_layers) {
@@ -86,7 +87,9 @@ void ModelConfig::validate() const {
   in_range("d_model", d_model, 1, kMaxWidth);
   in_range("n_heads", n_heads, 1, kMaxHeads);
   in_range("d_head", d_head, 1, kMaxWidth);
-  in_range("n_layers", n_layers, 1, kMaxLayers);
+  // Word vectors alone (a static embedding) have no layers, and nothing that layers have.
+  const bool words_alone = !norm && feed_forward == FeedForward::none && n_heads == 1;
+  in_range("n_layers", n_layers, words_alone ? 0 : 1, kMaxLayers);
   in_range("n_heads · d_head", d_query(), 1, kMaxWidth);
   in_range("n_kv_heads", n_kv_heads, 1, n_heads);
   if (n_heads % n_kv_heads != 0) fail("n_kv_heads", "a divisor of n_heads " + std::to_string(n_heads), n_kv_heads);
@@ -99,8 +102,8 @@ void ModelConfig::validate() const {
   else
     in_range("d_ff", d_ff, 1, kMaxWidth);
   in_range("score_parts", score_parts, 1, 3);
-  if (norm && !(std::isfinite(norm->eps) && norm->eps > 0.0))
-    throw_model("config: norm.eps: expected a number above 0, got another");
+  if (norm && !(norm->eps > 0.0 && norm->eps <= kLargestEpsilon))
+    throw_model("config: norm.eps: expected a number above 0, at most 1, got another");
   if (!norm && (embedding_norm || final_norm)) fail("embedding_norm and final_norm", "false where there is no norm", 1);
   if (!std::isfinite(embedding_scale)) throw_model("config: embedding_scale: expected a finite number, got another");
   validate_positions(*this);

@@ -105,8 +105,60 @@ std::string text_of(const std::vector<PoolingMode>& modes) {
 }
 
 void pack_dense(DenseModule& dense, const Backend& backend) {
-  const LinearWeights* const joined[] = {&dense.linear};
-  dense.packed = backend.pack(joined, Precision::f32);
+  const auto pack = [&backend](const LinearWeights& weights) {
+    const LinearWeights* const joined[] = {&weights};
+    return std::shared_ptr<const PackedLinear>(backend.pack(joined, Precision::f32));
+  };
+  dense.packed = pack(dense.linear);
+  if (dense.projects_residual()) dense.packed_residual = pack(dense.residual_linear);
+}
+
+namespace {
+
+/// y [rows, out] of x [rows, in].
+void apply(const DenseModule& dense, ConstMatrix x, Matrix y, const Backend& backend, Scratch& s) {
+  if (dense.packed == nullptr) throw_internal("pooling: dense module " + dense.folder + " was not loaded");
+  LinearTail tail;
+  tail.activation = dense.activation;
+  if (dense.projects_residual()) {
+    const Matrix residual = matrix_in(s.dense_residual, x.rows, dense.out);
+    backend.linear(*dense.packed_residual, x, residual, {}, nullptr);
+    tail.residual = residual;
+  } else if (dense.residual) {
+    tail.residual = x;
+  }
+  backend.linear(*dense.packed, x, y, tail, nullptr);
+}
+
+}  // namespace
+
+ConstMatrix token_vectors(const PoolingConfig& config, ConstMatrix hidden, const Backend& backend,
+                          Workspace& workspace) {
+  Scratch& s = *workspace.impl;
+  ConstMatrix x = hidden;
+  bool first = true;
+  for (const DenseModule& dense : config.token_dense) {
+    if (dense.in != x.cols) throw_internal("pooling: dense module " + dense.folder + ": another width than before it");
+    if (dense.normalize_input) {
+      const Matrix unit = matrix_in(s.unit_tokens, x.rows, x.cols);
+      for (std::size_t r = 0; r < x.rows; ++r) {
+        std::copy_n(x.row(r), x.cols, unit.row(r));
+        normalize_l2({unit.row(r), unit.cols});
+      }
+      x = unit;
+    }
+    const Matrix y = matrix_in(first ? s.tokens : s.more_tokens, x.rows, dense.out);
+    first = !first;
+    apply(dense, x, y, backend, s);
+    x = y;
+  }
+  if (!config.normalize_tokens) return x;
+  const Matrix unit = matrix_in(s.unit_tokens, x.rows, x.cols);
+  for (std::size_t r = 0; r < x.rows; ++r) {
+    if (unit.data != x.data) std::copy_n(x.row(r), x.cols, unit.row(r));
+    normalize_l2({unit.row(r), unit.cols});
+  }
+  return unit;
 }
 
 void pool(const PoolingConfig& config, ConstMatrix hidden, std::size_t first, const float* pooler, std::size_t dims,
@@ -114,10 +166,10 @@ void pool(const PoolingConfig& config, ConstMatrix hidden, std::size_t first, co
   if (first >= hidden.rows) throw_input("no tokens to pool");
   Scratch& s = *workspace.impl;
   out.clear();
-  for (const PoolingMode mode : config.pooling) append_pooled(mode, hidden, first, pooler, s.pooling_sums, out);
+  const ConstMatrix tokens = token_vectors(config, hidden, backend, workspace);
+  for (const PoolingMode mode : config.pooling) append_pooled(mode, tokens, first, pooler, s.pooling_sums, out);
 
   for (const DenseModule& dense : config.dense) {
-    if (dense.packed == nullptr) throw_internal("pooling: dense module " + dense.folder + " was not loaded");
     if (dense.in != out.size()) {
       throw_usage("pooling: dense module " + dense.folder + ": expected " + std::to_string(dense.in) +
                   " pooled values, got " + std::to_string(out.size()) +
@@ -126,9 +178,7 @@ void pool(const PoolingConfig& config, ConstMatrix hidden, std::size_t first, co
     if (dense.normalize_input) normalize_l2(out);
     s.pooled.swap(out);
     out.resize(dense.out);
-    LinearTail tail;
-    tail.activation = dense.activation;
-    backend.linear(*dense.packed, {s.pooled.data(), 1, dense.in}, {out.data(), 1, dense.out}, tail, nullptr);
+    apply(dense, {s.pooled.data(), 1, dense.in}, {out.data(), 1, dense.out}, backend, s);
   }
 
   if (dims > out.size()) {
@@ -137,6 +187,7 @@ void pool(const PoolingConfig& config, ConstMatrix hidden, std::size_t first, co
   }
   if (dims != 0) out.resize(dims);
   if (normalize) normalize_l2(out);
+  if (dims == 0 && config.truncate_dim != 0 && config.truncate_dim < out.size()) out.resize(config.truncate_dim);
   if (!all_finite(out.data(), out.size())) throw_input("sentence vector: expected finite numbers, got NaN or infinity");
 }
 

@@ -42,8 +42,13 @@ struct Scratch {
   FloatBuffer unfolded;     ///< [N, kernel · d_model], convolution only
   FloatBuffer heads;        ///< rows gathered for a pooler or a task head
   FloatBuffer head_dense;
-  std::vector<double> pooling_sums;  ///< [d_model]
-  std::vector<float> pooled;         ///< the input of a dense layer
+  FloatBuffer sparse_logits;          ///< [tokens, vocabulary] of a sparse encoder
+  std::vector<float> sparse_weights;  ///< [vocabulary]
+  std::vector<double> pooling_sums;   ///< [d_model]
+  std::vector<float> pooled;          ///< the input of a dense layer after pooling
+  FloatBuffer tokens, more_tokens;    ///< [T, out] of a dense layer before pooling, in turn
+  FloatBuffer unit_tokens;            ///< [T, width] scaled to length 1
+  FloatBuffer dense_residual;         ///< [rows, out] of a dense layer with a projected residual
 
   std::uint64_t tables_of = 0;  ///< the encoder that the tables below belong to
   SinusoidalTable sinusoidal;

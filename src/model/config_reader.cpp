@@ -9,6 +9,7 @@
 
 #include "core/numbers.hpp"
 #include "mha/core/error.hpp"
+#include "mha/encoder/config.hpp"
 
 namespace mha {
 namespace {
@@ -265,6 +266,12 @@ double ConfigReader::positive_or(std::string_view what, Keys keys, double fallba
   return found.value->get<double>();
 }
 
+double ConfigReader::epsilon_or(std::string_view what, Keys keys, double fallback) {
+  const double epsilon = positive_or(what, keys, fallback);
+  if (epsilon > kLargestEpsilon) fail(first(keys).key, "at most " + number_text(kLargestEpsilon), number_text(epsilon));
+  return epsilon;
+}
+
 bool ConfigReader::flag_or(std::string_view what, Keys keys, bool fallback) {
   const Found found = first(keys);
   if (found.value == nullptr) {
@@ -337,6 +344,7 @@ std::vector<std::string> ConfigReader::unread() const {
                                                                item.key()) != std::end(kNeverComputed);
     if (!known) keys.push_back(item.key());
   }
+  keys.insert(keys.end(), unknown_.begin(), unknown_.end());
   return keys;
 }
 

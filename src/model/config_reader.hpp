@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mha/model/decision.hpp"
@@ -40,6 +41,8 @@ class ConfigReader {
   std::optional<std::int32_t> token_id(std::string_view what, Keys keys);
   /// A finite number above zero. Null is an error here: an epsilon that is null is a broken file.
   double positive_or(std::string_view what, Keys keys, double fallback);
+  /// The same, at most `kLargestEpsilon`.
+  double epsilon_or(std::string_view what, Keys keys, double fallback);
   bool flag_or(std::string_view what, Keys keys, bool fallback);
   std::string text_or(std::string_view what, Keys keys, std::string_view fallback);
   /// The forms of GELU and the others by the names that transformers' ACT2FN gives them.
@@ -59,6 +62,8 @@ class ConfigReader {
   void note(std::string_view what, std::string value, std::string from);
   /// Keys that are known to change nothing here, besides those that no family computes with (dropout, names, training).
   void harmless(Keys keys);
+  /// A key of an object inside this one that nobody reads, such as "rope_parameters.beta".
+  void unknown(std::string key) { unknown_.push_back(std::move(key)); }
   /// Keys that nobody read and that are not harmless, in the order of the file.
   std::vector<std::string> unread() const;
 
@@ -82,6 +87,7 @@ class ConfigReader {
   std::string path_;
   std::vector<Decision>& decisions_;
   std::set<std::string, std::less<>> read_;
+  std::vector<std::string> unknown_;
 };
 
 /// By the names of transformers' ACT2FN; nothing for a name that is unknown or not implemented.

@@ -1,5 +1,6 @@
 #include "model/head_labels.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,13 +30,37 @@ void read_names(const JsonFields& config, std::vector<std::string>& names) {
   }
 }
 
+bool begins_with_entail(const std::string& label) {
+  constexpr std::string_view kWord = "entail";
+  if (label.size() < kWord.size()) return false;
+  return std::equal(kWord.begin(), kWord.end(), label.begin(),
+                    [](char word, char c) { return word == (c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c); });
+}
+
+std::optional<std::size_t> entailment_of(const JsonFields& config, const std::vector<std::string>& names) {
+  if (!config.has("label2id")) {
+    const auto label = std::find_if(names.begin(), names.end(), begins_with_entail);
+    if (label == names.end()) return std::nullopt;
+    return static_cast<std::size_t>(label - names.begin());
+  }
+  const JsonFields ids(config.at("label2id"), "config", config.origin() + ": label2id");
+  for (const std::string& label : ids.keys()) {
+    if (!begins_with_entail(label)) continue;
+    const auto id = ids.size(label);
+    if (!id || *id >= names.size()) ids.fail(label, "an output of the head, 0 to " + std::to_string(names.size() - 1));
+    return id;
+  }
+  return std::nullopt;
+}
+
 // sentence-transformers 4 and later keep the activation in an object of their own, older ones beside the model's keys.
 bool is_raw_score(const JsonFields& config, const std::string& origin) {
   std::optional<std::string> activation;
   if (config.has("sentence_transformers")) {
     const JsonFields own(config.at("sentence_transformers"), "config", origin + ": sentence_transformers");
     activation = own.text("activation_fn");
-  } else if (config.has("sbert_ce_default_activation_function")) {
+  }
+  if (!activation && config.has("sbert_ce_default_activation_function")) {
     activation = config.text("sbert_ce_default_activation_function");
   }
   if (!activation || activation->ends_with(".Sigmoid")) return false;
@@ -55,12 +80,16 @@ HeadLabels read_head_labels(const ModelHeader& header, std::size_t outputs) {
   const json object = parse_json(file.text(), file.origin);
   const JsonFields config(object, "config", file.origin);
   if (config.has("id2label")) read_names(config, labels.names);
+  labels.entailment = entailment_of(config, labels.names);
   labels.problem_type = config.text("problem_type").value_or("");
   constexpr std::string_view kKnown[] = {"", "regression", "single_label_classification", "multi_label_classification"};
   bool known = false;
   for (const std::string_view type : kKnown) known = known || labels.problem_type == type;
   if (!known) config.fail("problem_type", "regression, single_label_classification or multi_label_classification");
-  labels.cross_encoder_raw = is_raw_score(config, file.origin);
+  if (labels.problem_type == "single_label_classification" && outputs == 1)
+    config.fail("problem_type", "regression or multi_label_classification, since the head has one label");
+  labels.cross_encoder_raw =
+      header.sentence.raw_scores ? *header.sentence.raw_scores : is_raw_score(config, file.origin);
   return labels;
 }
 

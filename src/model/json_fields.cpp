@@ -17,6 +17,7 @@ JsonFields::JsonFields(const nlohmann::json& object, std::string what, std::stri
 }
 
 const nlohmann::json* JsonFields::find(std::string_view key) const {
+  read_.emplace(key);
   const auto entry = object_.find(key);
   return entry == object_.end() || entry->is_null() ? nullptr : &*entry;
 }
@@ -60,6 +61,28 @@ std::optional<std::string> JsonFields::text(std::string_view key) const {
   if (value == nullptr) return std::nullopt;
   if (!value->is_string()) fail(key, "a text");
   return value->get<std::string>();
+}
+
+void JsonFields::harmless(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) read_.emplace(key);
+}
+
+void JsonFields::only_flag(std::string_view key, bool value) const {
+  if (const auto got = flag(key); got && *got != value)
+    fail(key, std::string(value ? "true" : "false") + " (other values are not implemented)");
+}
+
+void JsonFields::only_text(std::string_view key, std::string_view value) const {
+  if (const auto got = text(key); got && *got != value)
+    fail(key, "\"" + std::string(value) + "\" (other values are not implemented)");
+}
+
+std::vector<std::string> JsonFields::unread() const {
+  std::vector<std::string> left;
+  for (const auto& entry : object_.items()) {
+    if (!entry.value().is_null() && !read_.contains(entry.key())) left.push_back(entry.key());
+  }
+  return left;
 }
 
 void JsonFields::fail(std::string_view key, const std::string& expected) const {

@@ -20,8 +20,9 @@ constexpr std::array<std::pair<const char*, Activation>, 5> kActivations{{{"none
                                                                           {"gelu", Activation::gelu},
                                                                           {"silu", Activation::silu}}};
 
-constexpr std::array<const char*, 9> kKeys{"pooling",        "normalize", "max_length",          "lowercase", "dense",
-                                           "include_prompt", "prompts",   "default_prompt_name", "similarity"};
+constexpr std::array<const char*, 10> kKeys{"pooling",    "normalize",      "max_length", "lowercase",
+                                            "dense",      "include_prompt", "prompts",    "default_prompt_name",
+                                            "similarity", "truncate_dim"};
 
 PoolingMode mode_of(const JsonFields& fields, const json& name) {
   if (name.is_string()) {
@@ -41,11 +42,13 @@ DenseModule dense_of(const json& object, std::size_t index, const std::string& o
   }
   dense.bias = fields.flag("bias").value_or(true);
   dense.normalize_input = fields.flag("normalize_input").value_or(false);
+  dense.residual = fields.flag("residual").value_or(false);
   const std::string activation = fields.text("activation").value_or("tanh");
   const auto found = std::find_if(kActivations.begin(), kActivations.end(),
                                   [&](const auto& known) { return known.first == activation; });
   if (found == kActivations.end()) fields.fail("activation", "none, tanh, relu, gelu or silu");
   dense.activation = found->second;
+  for (const std::string& key : fields.unread()) fields.fail_text(key, "expected a key of a dense module");
   return dense;
 }
 
@@ -92,6 +95,11 @@ SentenceModules take_json_sentence(json& config, const std::string& file, const 
       if (!dense.is_array()) fields.fail("dense", "an array of dense modules");
       for (std::size_t i = 0; i < dense.size(); ++i) out.config.dense.push_back(dense_of(dense[i], i, origin));
     }
+    if (const auto dims = fields.size("truncate_dim")) {
+      if (*dims == 0) fields.fail("truncate_dim", "at least 1");
+      out.config.truncate_dim = *dims;
+      out.decisions.push_back({"dims", "the first " + std::to_string(*dims), file + ":truncate_dim"});
+    }
     if (const auto length = fields.size("max_length")) {
       if (*length == 0) fields.fail("max_length", "at least 1");
       out.max_length = *length;
@@ -121,6 +129,7 @@ void add_json_sentence(json& config, const SentenceModules& sentence) {
   config["normalize"] = from.normalize;
   if (sentence.max_length) config["max_length"] = *sentence.max_length;
   if (sentence.lowercase) config["lowercase"] = true;
+  if (from.truncate_dim != 0) config["truncate_dim"] = from.truncate_dim;
   if (!from.include_prompt) config["include_prompt"] = false;
   if (!from.prompts.empty()) config["prompts"] = from.prompts;
   if (!from.default_prompt_name.empty()) config["default_prompt_name"] = from.default_prompt_name;
@@ -128,11 +137,13 @@ void add_json_sentence(json& config, const SentenceModules& sentence) {
   for (const DenseModule& dense : from.dense) {
     const auto activation = std::find_if(kActivations.begin(), kActivations.end(),
                                          [&](const auto& known) { return known.second == dense.activation; });
-    config["dense"].push_back({{"in", dense.in},
-                               {"out", dense.out},
-                               {"bias", dense.bias},
-                               {"activation", activation->first},
-                               {"normalize_input", dense.normalize_input}});
+    json module{{"in", dense.in},
+                {"out", dense.out},
+                {"bias", dense.bias},
+                {"activation", activation->first},
+                {"normalize_input", dense.normalize_input}};
+    if (dense.residual) module["residual"] = true;
+    config["dense"].push_back(std::move(module));
   }
 }
 

@@ -48,7 +48,9 @@ struct Model::Impl {
         notes(opened->notes) {
     notes.insert(notes.end(), tokenizer->notes().begin(), tokenizer->notes().end());
     Weights weights = bind_weights(opened->family, *source, unused);
+    if (std::string note = unused_layers(opened->family, *source); !note.empty()) notes.push_back(std::move(note));
     bind_dense_modules(*opened, *source, sentence, unused);
+    for (DenseModule& dense : sentence.token_dense) pack_dense(dense, backend);
     for (DenseModule& dense : sentence.dense) pack_dense(dense, backend);
     count = count_weights(weights, sentence);
     encoder = std::make_unique<Encoder>(opened->family.config, std::move(weights), backend, precision);
@@ -98,7 +100,7 @@ std::string Model::weights_dtype() const { return impl_->count.dtype; }
 
 std::size_t Model::embedding_width(const std::vector<PoolingMode>& pooling) const {
   impl_->require_pooler(pooling);
-  std::size_t width = config().d_model * pooling.size();
+  std::size_t width = sentence().token_width(config().d_model) * pooling.size();
   for (const DenseModule& dense : sentence().dense) {
     if (dense.in != width) {
       throw_usage("--pooling: the dense module " + dense.folder + " of this model expects " + std::to_string(dense.in) +

@@ -68,6 +68,11 @@ std::string folder_tokenizer_json(const std::string& text, const std::string& or
 
 void convert_to_json(const OpenedModel& model, const WeightSource& source, const std::string& output,
                      std::vector<std::string>& notes) {
+  const ModelKind kind = model.sentence.config.kind;
+  if ((kind != ModelKind::plain && kind != ModelKind::embedder) || !model.sentence.config.token_dense.empty()) {
+    throw_usage("--to json: expected an encoder or a model of sentence vectors, got " + model.files->origin() +
+                ", which is a " + std::string(name_of(kind)) + " or has layers before pooling");
+  }
   std::vector<std::string> unused;
   const Weights weights = bind_weights(model.family, source, unused);
   SentenceModules sentence = model.sentence;
@@ -78,9 +83,11 @@ void convert_to_json(const OpenedModel& model, const WeightSource& source, const
 
   auto arrays = named_weights(weights);
   for (std::size_t i = 0; i < sentence.config.dense.size(); ++i) {
-    const LinearWeights& linear = sentence.config.dense[i].linear;
-    arrays.emplace_back("dense." + std::to_string(i) + ".weight", &linear.weight);
-    if (linear.bias.present()) arrays.emplace_back("dense." + std::to_string(i) + ".bias", &linear.bias);
+    const DenseModule& dense = sentence.config.dense[i];
+    const std::string prefix = "dense." + std::to_string(i) + ".";
+    arrays.emplace_back(prefix + "weight", &dense.linear.weight);
+    if (dense.linear.bias.present()) arrays.emplace_back(prefix + "bias", &dense.linear.bias);
+    if (dense.projects_residual()) arrays.emplace_back(prefix + "residual.weight", &dense.residual_linear.weight);
   }
   write_json_model(config, tokenizer_json_of(model), arrays, output);
   if (!unused.empty()) {
@@ -96,7 +103,10 @@ void convert_to_folder(const OpenedModel& model, const WeightSource& source, con
   bind_dense_modules(model, source, sentence, unused);
   ArrayTypes types{dtype_named(options.dtype), quantized_names(weights)};
   if (model.json_dense) {
-    for (const DenseModule& dense : sentence.dense) types.quantized.insert(dense.linear.weight.name);
+    for (const DenseModule& dense : sentence.dense) {
+      types.quantized.insert(dense.linear.weight.name);
+      if (dense.projects_residual()) types.quantized.insert(dense.residual_linear.weight.name);
+    }
   }
 
   NewFolder folder(options.output);
@@ -110,12 +120,14 @@ void convert_to_folder(const OpenedModel& model, const WeightSource& source, con
     for (const FileSet::Entry& entry : model.files->list()) {
       if (is_kept(entry.name)) folder.write(entry.name, model.files->open(entry.name).text());
     }
-    for (const DenseModule& dense : sentence.dense) {
-      if (model.json_dense) break;
-      ArrayTypes dense_types = types;
-      dense_types.quantized = {"linear.weight"};
-      write_arrays(*safetensors_source(*subfolder_files(model.files, dense.folder)), dense_types,
-                   folder.file(dense.folder + "/model.safetensors"));
+    for (const auto* modules : {&sentence.token_dense, &sentence.dense}) {
+      for (const DenseModule& dense : *modules) {
+        if (model.json_dense) break;
+        ArrayTypes dense_types = types;
+        dense_types.quantized = {"linear.weight", "residual.weight"};
+        write_arrays(*safetensors_source(*subfolder_files(model.files, dense.folder)), dense_types,
+                     folder.file(dense.folder + "/model.safetensors"));
+      }
     }
   }
   write_arrays(source, types, folder.file(prefix + "model.safetensors"));

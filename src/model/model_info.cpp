@@ -53,13 +53,18 @@ ModelInfo model_info(const ModelLocation& location, const LoadOptions& options) 
     info.memory += part.name == "embeddings" ? part.bytes : part.parameters * number_bytes;
   }
   info.max_length = opened->max_length;
-  info.embedding_width = info.sentence.dense.empty() ? opened->family.config.d_model * info.sentence.pooling.size()
-                                                     : info.sentence.dense.back().out;
+  info.embedding_width = info.sentence.width(opened->family.config.d_model);
   info.tokenizer = tokenizer->summary();
   for (const Task task : tasks_of(opened->family, *source)) info.tasks.emplace_back(name_of(task));
   info.decisions = opened->decisions;
   info.files = opened->files->opened();
   info.ignored_keys = opened->family.ignored_keys;
+  info.ignored_keys.insert(info.ignored_keys.end(), opened->sentence.unknown_keys.begin(),
+                           opened->sentence.unknown_keys.end());
+  const ModelKind kind = opened->sentence.config.kind;
+  info.decisions.push_back(
+      {"kind", std::string(name_of(kind)),
+       kind == ModelKind::plain ? "assumed: no files of sentence-transformers" : "the model's files"});
   info.notes = opened->notes;
   info.notes.insert(info.notes.end(), tokenizer->notes().begin(), tokenizer->notes().end());
   return info;

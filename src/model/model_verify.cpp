@@ -165,14 +165,13 @@ class Verifier {
     const GatheringSource source(open_weights(opened), report_.problems);
     std::vector<std::string> unused;
     const Weights weights = bind_weights(opened.family, source, unused);
+    if (std::string problem = unused_layers(opened.family, source); !problem.empty())
+      report_.problems.push_back(std::move(problem));
     for (const Task task : tasks_of(opened.family, source)) {
       attempt([&] { bind_head(opened.family, task, weights, source, unused); });
     }
     SentenceConfig sentence = opened.sentence.config;
     attempt([&] { bind_dense_modules(opened, source, sentence, unused); });
-    for (const std::string& key : opened.family.ignored_keys) {
-      report_.notes.push_back(opened.config_name + ": " + key + ": nothing computes with this key");
-    }
     for (const std::string& name : unused) report_.notes.push_back("tensor " + name + ": nothing computes with it");
   }
 

@@ -13,7 +13,9 @@
 #include "model/builtin_models.hpp"
 #include "model/json_fields.hpp"
 #include "model/json_sentence.hpp"
-#include "model/weight_count.hpp"
+#include "model/lora.hpp"
+#include "model/plain_tokenizer.hpp"
+#include "model/static_embedding.hpp"
 #include "model/weight_sources.hpp"
 
 namespace mha {
@@ -61,9 +63,11 @@ void decide_max_length(OpenedModel& model, const LoadOptions& options) {
   } else if (model.sentence.max_length) {
     length = model.sentence.max_length;
     from = model.sentence.max_length_from;
-  } else if (const auto tokens = tokenizer_max_length(*model.encoder_files)) {
-    length = tokens;
-    from = std::string(kTokenizerConfig) + ":model_max_length";
+  } else if (const auto tokens = model.sentence.config.kind == ModelKind::static_embedding
+                                     ? std::nullopt
+                                     : tokenizer_max_length(*model.encoder_files)) {
+    from = std::string(kTokenizerConfig) + ":" + tokens->key;
+    length = tokens->length;
   }
   if (positions != 0 && (!length || *length > positions)) {
     if (options.max_length) {
@@ -76,6 +80,7 @@ void decide_max_length(OpenedModel& model, const LoadOptions& options) {
     length = positions;
   }
   model.max_length = length;
+  model.max_length_from = from;
   model.decisions.push_back({"max_length", length ? std::to_string(*length) : "none",
                              length ? from : "assumed: no file names one and no position table limits it"});
 }
@@ -100,8 +105,57 @@ void open_folder(OpenedModel& model) {
   }
 }
 
+/// How long a text of a static embedding may be: what the tokenizer's own file says (StaticEmbedding uses it as it is).
+void read_static_length(OpenedModel& model) {
+  constexpr char kTokenizer[] = "tokenizer.json";
+  if (!model.encoder_files->has(kTokenizer)) return;
+  const FileBytes file = model.encoder_files->open(kTokenizer);
+  const json tokenizer = parse_json(file.text(), file.origin);
+  const JsonFields fields(tokenizer, "tokenizer", file.origin);
+  if (!fields.has("truncation")) return;
+  const JsonFields truncation(fields.at("truncation"), "tokenizer", file.origin + ": truncation");
+  truncation.only_text("direction", "Right");
+  model.sentence.max_length = truncation.size("max_length");
+  model.sentence.max_length_from = std::string(kTokenizer) + ":truncation.max_length";
+}
+
+/// A static embedding has no configuration of an encoder: the table's shape says all.
+void open_static_embedding(OpenedModel& model) {
+  model.source = static_embedding_source(safetensors_source(*model.encoder_files, model.location.weights));
+  model.family = static_embedding_family(*model.source);
+  model.sentence.config.kind = ModelKind::static_embedding;
+  model.sentence.special_tokens = false;
+  if (!model.sentence.model2vec) read_static_length(model);
+}
+
+void open_model2vec(OpenedModel& model, const json& config, const std::string& origin) {
+  SentenceModules& sentence = model.sentence;
+  sentence.model2vec = true;
+  Model2VecSettings settings = read_model2vec(config, origin);
+  sentence.config.normalize = settings.normalize;
+  sentence.max_length = settings.max_length;
+  sentence.max_length_from = "config.json:max_length, 512 if it is not there";
+  sentence.unknown_keys = std::move(settings.unknown_keys);
+  sentence.decisions.clear();  // of the files of sentence-transformers, which are not there
+  sentence.decisions.push_back({"pooling", "mean", "fixed by model2vec"});
+  sentence.decisions.push_back({"normalize", sentence.config.normalize ? "l2" : "none", "config.json:normalize"});
+  open_static_embedding(model);
+}
+
+/// Merges an adapter that lies beside the model's weights.
+void merge_adapter(OpenedModel& model) {
+  if (model.json != nullptr || !has_adapter(*model.encoder_files)) return;
+  model.source = merged_adapter(*model.encoder_files, safetensors_source(*model.encoder_files, model.location.weights),
+                                model.family.names.prefixes, model.decisions, model.sentence.unknown_keys);
+}
+
 void read_folder_config(OpenedModel& model) {
+  if (model.sentence.config.kind == ModelKind::static_embedding) return open_static_embedding(model);
   if (!model.encoder_files->has(kConfig)) {
+    if (has_adapter(*model.encoder_files)) {
+      throw_model("model: " + model.encoder_files->place("adapter_config.json") +
+                  ": expected the base model's files (config.json, weights, tokenizer) beside the adapter, found none");
+    }
     throw_model("model: " + model.encoder_files->place(kConfig) +
                 ": no such file; expected a model folder in the Hugging Face layout");
   }
@@ -111,6 +165,7 @@ void read_folder_config(OpenedModel& model) {
     model.sentence = take_json_sentence(config, model.config_name, file.origin);
     model.json_dense = true;
   }
+  if (is_model2vec(config) && !model.files->has("modules.json")) return open_model2vec(model, config, file.origin);
   model.family = read_family(config, file.origin);
 }
 
@@ -158,17 +213,18 @@ std::shared_ptr<const RecordingFiles> files_of(const ModelLocation& location) {
   return std::make_shared<const RecordingFiles>(std::move(files));
 }
 
-std::optional<std::size_t> tokenizer_max_length(const FileSet& files) {
+std::optional<TokenizerLength> tokenizer_max_length(const FileSet& files) {
   constexpr std::size_t kSentinel = 1000000;
   if (!files.has(kTokenizerConfig)) return std::nullopt;
   const FileBytes file = files.open(kTokenizerConfig);
   const json object = parse_json(file.text(), file.origin);
   const JsonFields fields(object, "tokenizer config", file.origin);
-  const char* const key = object.contains("model_max_length") ? "model_max_length" : "max_len";  // the old name
+  // `max_len` is the key's older name, which the reference still reads (PreTrainedTokenizerBase).
+  const char* key = fields.has("model_max_length") ? "model_max_length" : "max_len";
   const auto length = fields.size(key);
   if (!length || *length > kSentinel) return std::nullopt;
   if (*length == 0) fields.fail(key, "at least 1");
-  return length;
+  return TokenizerLength{*length, key};
 }
 
 namespace {
@@ -188,14 +244,27 @@ std::shared_ptr<OpenedModel> open_files(const ModelLocation& location) {
 
 }  // namespace
 
+namespace {
+
+/// Keys that nothing here reads: each may be new and change what the reference computes.
+void warn_of_unknown_keys(OpenedModel& model) {
+  std::vector<std::string> keys = model.sentence.unknown_keys;
+  for (const std::string& key : model.family.ignored_keys) keys.push_back(model.config_name + ": " + key);
+  for (const std::string& key : keys) model.notes.push_back(key + ": unknown key; nothing computes with it");
+}
+
+}  // namespace
+
 std::shared_ptr<const OpenedModel> open_model(const ModelLocation& location, const LoadOptions& options) {
   const auto model = open_files(location);
   if (model->json == nullptr) read_folder_config(*model);
+  merge_adapter(*model);
   check_sentence_widths(model->sentence, model->family.config.d_model, model->files->origin());
   add_decisions(model->decisions, model->family.decisions, model->files->place(model->config_name), model->config_name);
   model->decisions.insert(model->decisions.end(), model->sentence.decisions.begin(), model->sentence.decisions.end());
   decide_lowercase(*model);
   decide_max_length(*model, options);
+  warn_of_unknown_keys(*model);
   return model;
 }
 
@@ -216,9 +285,16 @@ std::shared_ptr<const Tokenizer> json_tokenizer(const std::string& text, const s
   return Tokenizer::from_words(std::move(vocab), fields.flag("lowercase").value_or(false), unk, origin);
 }
 
-void require_room(const Tokenizer& tokenizer, const LoadOptions& options) {
-  if (!options.max_length || !options.special_tokens) return;
-  if (*options.max_length >= tokenizer.special_count(false)) return;
+/// A text needs room for its special tokens. A limit of the model is no fault of the caller.
+void require_room(const OpenedModel& model, const Tokenizer& tokenizer, const LoadOptions& options) {
+  if (!options.special_tokens) return;
+  const std::size_t specials = tokenizer.special_count(false);
+  if (!options.max_length) {
+    if (!model.max_length || *model.max_length >= specials) return;
+    throw_model(model.files->origin() + ": " + model.max_length_from + ": expected room for the " +
+                std::to_string(specials) + " special tokens of this model, got " + std::to_string(*model.max_length));
+  }
+  if (*options.max_length >= specials) return;
   throw_usage("--max-length: expected at least " + std::to_string(tokenizer.special_count(false)) +
               ", the special tokens of this model, got " + std::to_string(*options.max_length));
 }
@@ -235,11 +311,14 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const OpenedModel& model, const 
     tokenizer = json_tokenizer(model.json->tokenizer_json(), origin);
   }
   if (model.sentence.lowercase) tokenizer = tokenizer->with_lowercase();
-  require_room(*tokenizer, options);
+  if (!model.sentence.special_tokens)
+    tokenizer = without_special_tokens(std::move(tokenizer), model.sentence.model2vec);
+  require_room(model, *tokenizer, options);
   return tokenizer;
 }
 
 std::shared_ptr<const WeightSource> open_weights(const OpenedModel& model) {
+  if (model.source != nullptr) return model.source;
   if (model.json != nullptr) {
     return json_source(model.json, model.files->place(model.config_name));
   }
@@ -248,15 +327,17 @@ std::shared_ptr<const WeightSource> open_weights(const OpenedModel& model) {
 
 void bind_dense_modules(const OpenedModel& model, const WeightSource& source, SentenceConfig& config,
                         std::vector<std::string>& unused) {
-  for (DenseModule& dense : config.dense) {
+  const auto bind = [&](DenseModule& dense) {
     if (!model.json_dense) {
       bind_dense(dense, *safetensors_source(*subfolder_files(model.files, dense.folder)), "linear.");
-      continue;
+      return;
     }
     const std::string prefix = dense.folder + ".";
     bind_dense(dense, source, prefix);
     std::erase_if(unused, [&](const std::string& name) { return name.starts_with(prefix); });
-  }
+  };
+  for (DenseModule& dense : config.token_dense) bind(dense);
+  for (DenseModule& dense : config.dense) bind(dense);
 }
 
 TokenizerOnly load_tokenizer(const ModelLocation& location, const LoadOptions& options) {

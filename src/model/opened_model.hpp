@@ -47,9 +47,11 @@ struct OpenedModel {
   std::shared_ptr<const JsonModel> json;  ///< of an mha-json file, else nullptr
   std::string config_name;                ///< for decisions: "config.json", "model.json"
   FamilyModel family;
+  std::shared_ptr<const WeightSource> source;  ///< arrays that are not those of the files as they are, else nullptr
   SentenceModules sentence;
   bool json_dense = false;  ///< dense modules lie beside the encoder's arrays, named as in mha-json
   std::optional<std::size_t> max_length;
+  std::string max_length_from;      ///< the file and key, or the option, that names it
   std::vector<Decision> decisions;  ///< of everything read so far
   std::vector<std::string> notes;
 };
@@ -71,7 +73,12 @@ std::shared_ptr<const WeightSource> open_weights(const OpenedModel& model);
 void bind_dense_modules(const OpenedModel& model, const WeightSource& source, SentenceConfig& config,
                         std::vector<std::string>& unused);
 
-/// `tokenizer_config.json: model_max_length`, when it is no sentinel above 10^6.
-std::optional<std::size_t> tokenizer_max_length(const FileSet& files);
+/// The longest input of `tokenizer_config.json` and the key that names it.
+struct TokenizerLength {
+  std::size_t length = 0;
+  std::string key;
+};
+/// Nothing if there is none, or a sentinel above 10^6.
+std::optional<TokenizerLength> tokenizer_max_length(const FileSet& files);
 
 }  // namespace mha

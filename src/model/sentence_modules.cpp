@@ -1,377 +1,239 @@
 #include "model/sentence_modules.hpp"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "io/json.hpp"
 #include "mha/core/error.hpp"
-#include "model/json_fields.hpp"
-#include "ops/convert.hpp"
+#include "model/sentence_files.hpp"
 
 namespace mha {
-
 namespace {
 
 using nlohmann::json;
 
-json read_json(const FileSet& files, const std::string& name) {
-  const FileBytes file = files.open(name);
-  return parse_json(file.text(), file.origin);
-}
+constexpr char kFile[] = "modules.json";
 
-/// A mode in both dialects. The order is that in which the reference joins them when the older flags are set
-/// (sentence-transformers, Pooling.forward).
-struct ModeName {
-  PoolingMode mode;
-  std::string_view name;  // newer: the value of pooling_mode
-  std::string_view flag;  // older: a key that is true
-};
-constexpr std::array<ModeName, 6> kModes{{
-    {PoolingMode::cls, "cls", "pooling_mode_cls_token"},
-    {PoolingMode::max, "max", "pooling_mode_max_tokens"},
-    {PoolingMode::mean, "mean", "pooling_mode_mean_tokens"},
-    {PoolingMode::mean_sqrt_len, "mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens"},
-    {PoolingMode::weighted_mean, "weightedmean", "pooling_mode_weightedmean_tokens"},
-    {PoolingMode::last, "lasttoken", "pooling_mode_lasttoken"},
-}};
-
-std::string known_modes() {
+/// "SpladePooling" → "splade_pooling", the name of the reference's source file.
+std::string snake_case(const std::string& name) {
   std::string text;
-  for (const ModeName& mode : kModes) text += (text.empty() ? "" : ", ") + std::string(mode.name);
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    const bool upper = c >= 'A' && c <= 'Z';
+    const bool starts = upper && i > 0 && i + 1 < name.size() && (name[i - 1] >= 'a' || name[i + 1] >= 'a');
+    if (starts) text += '_';
+    text += upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
   return text;
 }
 
-void read_newer_modes(const JsonFields& fields, std::vector<PoolingMode>& modes) {
-  const json& value = fields.at("pooling_mode");
-  const auto add = [&](const json& entry) {
-    if (!entry.is_string()) fields.fail("pooling_mode", "the name of a mode or an array of names");
-    const auto mode = pooling_mode_of(entry.get_ref<const std::string&>());
-    if (!mode) {
-      fields.fail_text("pooling_mode", "expected one of " + known_modes() + ", got " + json_excerpt(entry) +
-                                           "; this mode is not implemented");
-    }
-    modes.push_back(*mode);
-  };
-  if (value.is_array()) {
-    for (const json& entry : value) add(entry);
-    if (modes.empty()) fields.fail("pooling_mode", "at least one mode");
-  } else {
-    add(value);
-  }
-}
-
-/// Whether any of the older keys was there.
-bool read_older_modes(const JsonFields& fields, std::vector<PoolingMode>& modes) {
-  constexpr std::string_view kPrefix = "pooling_mode_";
-  bool any = false;
-  for (const std::string& key : fields.keys()) {
-    if (!key.starts_with(kPrefix)) continue;
-    any = true;
-    const bool known = std::any_of(kModes.begin(), kModes.end(), [&](const ModeName& m) { return m.flag == key; });
-    if (!known && fields.flag(key).value_or(false)) {
-      fields.fail_text(key, "expected one of the modes " + known_modes() + "; this mode is not implemented");
-    }
-  }
-  for (const ModeName& mode : kModes) {
-    if (fields.flag(mode.flag).value_or(false)) modes.push_back(mode.mode);
-  }
-  if (any && modes.empty()) fields.fail_text("pooling_mode_*", "expected at least one mode that is true, found none");
-  return any;
-}
-
-void read_pooling(const FileSet& files, const std::string& name, SentenceModules& out) {
-  const json object = read_json(files, name);
-  const JsonFields fields(object, "pooling", files.place(name));
-  out.config.pooling.clear();
-  const bool newer = fields.has("pooling_mode");
-  bool assumed = false;
-  if (newer) {
-    read_newer_modes(fields, out.config.pooling);
-  } else if (!read_older_modes(fields, out.config.pooling)) {
-    out.config.pooling = {PoolingMode::mean};
-    assumed = true;
-  }
-  out.decisions.push_back(
-      {"pooling", text_of(out.config.pooling),
-       assumed ? "assumed: no mode in " + name : name + (newer ? ":pooling_mode" : ":pooling_mode_*")});
-  if (const auto include = fields.flag("include_prompt")) {
-    out.config.include_prompt = *include;
-    out.decisions.push_back({"include_prompt", *include ? "true" : "false", name + ":include_prompt"});
-  }
-  for (const char* key : {"word_embedding_dimension", "embedding_dimension"}) {
-    if (const auto width = fields.size(key)) {
-      out.pooled_width = *width;
-      out.pooled_width_from = fields.origin() + ": " + key;
-    }
-  }
-}
-
-Activation dense_activation(const JsonFields& fields) {
-  struct Named {
-    std::string_view name;
-    Activation activation;
-  };
-  constexpr std::array<Named, 5> kActivations{{{"Identity", Activation::none},
-                                               {"Tanh", Activation::tanh},
-                                               {"ReLU", Activation::relu},
-                                               {"GELU", Activation::gelu},
-                                               {"SiLU", Activation::silu}}};
-  const auto name = fields.text("activation_function");
-  if (!name) return Activation::tanh;  // the reference's default (sentence-transformers, Dense.__init__)
-  for (const Named& known : kActivations) {
-    for (const char* module : {"torch.nn.modules.activation.", "torch.nn.modules.linear.", "torch.nn."}) {
-      if (*name == module + std::string(known.name)) return known.activation;
-    }
-  }
-  fields.fail("activation_function", "Identity, Tanh, ReLU, GELU or SiLU of torch.nn");
-}
-
-/// Newer modules may be told to work on other features than the sentence vector.
-void require_sentence_features(const JsonFields& fields) {
-  for (const char* key : {"module_input_name", "module_output_name"}) {
-    const auto name = fields.text(key);
-    if (name && *name != "sentence_embedding") fields.fail(key, "\"sentence_embedding\", the only one implemented");
-  }
-}
-
-DenseModule read_dense(const FileSet& files, const std::string& folder) {
-  const std::string name = folder + "/config.json";
-  const json object = read_json(files, name);
-  const JsonFields fields(object, "dense module", files.place(name));
-  require_sentence_features(fields);
-  DenseModule dense;
-  dense.folder = folder;
-  for (const auto& [key, value] :
-       {std::pair<const char*, std::size_t*>{"in_features", &dense.in}, {"out_features", &dense.out}}) {
-    constexpr std::size_t kWidest = std::size_t{1} << 20;
-    const auto width = fields.size(key);
-    if (!width || *width == 0 || *width > kWidest) fields.fail(key, "a whole number from 1 to 1048576");
-    *value = *width;
-  }
-  dense.bias = fields.flag("bias").value_or(true);
-  dense.activation = dense_activation(fields);
-  return dense;
-}
-
-/// `sentence_transformers.models.Pooling` or `sentence_transformers.sentence_transformer.modules.pooling.Pooling`:
-/// the class name, or nothing for a class that sentence-transformers does not have at that place.
-std::optional<std::string> module_class(const std::string& type) {
+/// The class name of a module, or "" for a class that sentence-transformers (or PyLate) does not have at that place.
+/// Releases differ: `sentence_transformers.models.Pooling`,
+/// `sentence_transformers.sparse_encoder.models.SpladePooling`,
+/// `sentence_transformers.sentence_transformer.modules.pooling.Pooling`.
+std::string module_class(const std::string& type) {
   const std::size_t dot = type.rfind('.');
-  if (dot == std::string::npos) return std::nullopt;
+  if (dot == std::string::npos) return "";
   const std::string module = type.substr(0, dot);
-  std::string name = type.substr(dot + 1);
-  std::string lower;
-  for (const char c : name) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  for (const std::string& known :
-       {std::string("sentence_transformers.models"), "sentence_transformers.models." + name,
-        "sentence_transformers.base.modules." + lower, "sentence_transformers.sentence_transformer.modules." + lower}) {
-    if (module == known) return name;
+  const std::string name = type.substr(dot + 1);
+  const std::string file = snake_case(name);
+  std::vector<std::string> known{"sentence_transformers.models", "sentence_transformers.models." + name,
+                                 "sentence_transformers.base.modules", "sentence_transformers.base.modules." + file};
+  for (const char* part : {"sentence_transformer", "sparse_encoder", "cross_encoder", "multi_vector_encoder"}) {
+    for (const char* folder : {"models", "modules"}) {
+      const std::string package = std::string("sentence_transformers.") + part + "." + folder;
+      known.push_back(package);
+      known.push_back(package + "." + name);
+      known.push_back(package + "." + file);
+    }
   }
-  return std::nullopt;
+  known.push_back("pylate.models." + name);
+  return std::find(known.begin(), known.end(), module) != known.end() ? name : "";
 }
 
-void read_modules(const FileSet& files, SentenceModules& out) {
-  const std::string kFile = "modules.json";
-  const json modules = read_json(files, kFile);
-  const std::string origin = files.place(kFile);
-  if (!modules.is_array()) throw_model("modules: " + origin + ": expected an array, got " + json_excerpt(modules));
-  bool pooled = false;
-  bool transformer = false;
-  bool normalized = false;
-  for (std::size_t i = 0; i < modules.size(); ++i) {
-    const std::string place = origin + ": module " + std::to_string(i);
-    const JsonFields fields(modules[i], "modules", place);
+/// Reads modules.json from the first module to the last.
+class ModuleWalk {
+ public:
+  ModuleWalk(const FileSet& files, SentenceModules& out) : files_(files), out_(out) {}
+
+  void run() {
+    const FileBytes file = files_.open(kFile);
+    const json modules = parse_json(file.text(), file.origin);
+    const std::string origin = files_.place(kFile);
+    if (!modules.is_array()) throw_model("modules: " + origin + ": expected an array, got " + json_excerpt(modules));
+    if (modules.empty()) throw_model("modules: " + origin + ": expected a Transformer module, found none");
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+      const JsonFields fields(modules[i], "modules", origin + ": module " + std::to_string(i));
+      // Names and order are those of the list; kwargs are the names of arguments that a caller may give.
+      fields.harmless({"idx", "name", "kwargs"});
+      module(fields, i == 0);
+      note_unknown(fields, kFile, "module " + std::to_string(i) + ": ", out_);
+    }
+    finish(origin);
+  }
+
+ private:
+  void module(const JsonFields& fields, bool first) {
     const auto type = fields.text("type");
     if (!type) fields.fail("type", "the class of a module");
     const std::string folder = fields.text("path").value_or("");
-    if (!folder.empty() && !is_inside_name(folder)) {
+    if (!folder.empty() && !is_inside_name(folder))
       fields.fail("path", "a folder inside the model; a model must not reach outside its folder");
+    const std::string name = module_class(*type);
+    if (first) return first_module(fields, name, folder);
+    if (name == "Transformer") fields.fail("type", "Transformer as the first module only");
+    if (name == "Pooling") return pooling(fields, folder);
+    if (name == "SpladePooling") return splade_pooling(fields, folder);
+    if (name == "Dense") return dense(fields, folder);
+    if (name == "Normalize") return normalize(fields, folder);
+    if (name == "MultiVectorMask" && out_.config.kind == ModelKind::late_interaction)
+      return read_token_mask(files_, folder, out_);
+    if (name == "Dropout") {
+      out_.decisions.push_back({"dropout", "none: it does nothing outside training", std::string(kFile) + ":type"});
+      return;
     }
-    const std::string name = module_class(*type).value_or("");
-    const auto require_pooled = [&] {
-      if (!pooled) fields.fail("type", "Pooling before this module");
-    };
-    if (name == "Transformer") {
-      if (i != 0) fields.fail("type", "Transformer as the first module only");
-      transformer = true;
-      out.transformer_folder = folder;
-    } else if (i == 0) {
-      fields.fail("type", "Transformer as the first module");
-    } else if (name == "Pooling") {
-      if (pooled) fields.fail("type", "one Pooling module only");
-      if (normalized) fields.fail("type", "Pooling before Normalize");
-      pooled = true;
-      read_pooling(files, (folder.empty() ? "" : folder + "/") + "config.json", out);
-    } else if (name == "Dense") {
-      require_pooled();
-      if (folder.empty()) fields.fail("path", "the folder of the dense module");
-      DenseModule dense = read_dense(files, folder);
-      dense.normalize_input = std::exchange(normalized, false);
-      out.decisions.push_back({"dense", std::to_string(dense.in) + " → " + std::to_string(dense.out),
-                               folder + "/config.json:in_features, out_features"});
-      out.config.dense.push_back(std::move(dense));
-    } else if (name == "Normalize") {
-      require_pooled();
-      if (!folder.empty() && files.has(folder + "/config.json")) {
-        const json object = read_json(files, folder + "/config.json");
-        require_sentence_features(JsonFields(object, "normalize module", files.place(folder + "/config.json")));
-      }
-      normalized = true;
-    } else if (name == "Dropout") {
-      out.decisions.push_back({"dropout", "none: it does nothing outside training", kFile + ":type"});
-    } else {
-      fields.fail_text("type",
-                       "expected Transformer, Pooling, Dense, Normalize or Dropout of sentence_transformers, "
-                       "got " +
-                           json_excerpt(fields.at("type")) + "; this module is not implemented");
-    }
+    fields.fail_text("type",
+                     "expected Transformer, StaticEmbedding, Pooling, SpladePooling, Dense, Normalize or "
+                     "Dropout of sentence_transformers, got " +
+                         json_excerpt(fields.at("type")) + "; this module is not implemented");
   }
-  if (!transformer) throw_model("modules: " + origin + ": expected a Transformer module, found none");
-  if (!pooled) out.decisions.push_back({"pooling", "mean", "assumed: no Pooling in " + kFile});
-  out.config.normalize = normalized;
-  out.decisions.push_back(
-      {"normalize", normalized ? "l2" : "none", normalized ? kFile + ":type" : "assumed: no Normalize in " + kFile});
-}
 
-/// The newer dialect names the task; another one makes other features than token vectors.
-void require_token_features(const JsonFields& fields) {
-  const auto require = [](const JsonFields& in, const char* key, std::string_view expected) {
-    const auto value = in.text(key);
-    if (value && *value != expected) in.fail(key, "\"" + std::string(expected) + "\", the only one implemented");
-  };
-  require(fields, "transformer_task", "feature-extraction");
-  require(fields, "module_output_name", "token_embeddings");
-  if (!fields.has("modality_config")) return;
-  const JsonFields modalities(fields.at("modality_config"), "sentence config", fields.origin() + ": modality_config");
-  if (!modalities.has("text")) modalities.fail("text", "a text modality");
-  const JsonFields text(modalities.at("text"), "sentence config", fields.origin() + ": modality_config.text");
-  require(text, "method", "forward");
-  require(text, "method_output_name", "last_hidden_state");
-}
-
-void read_sentence_config(const FileSet& files, SentenceModules& out) {
-  // The older names, in the order in which the reference looks (sentence-transformers, Transformer.load).
-  constexpr std::array<const char*, 7> kNames{"sentence_bert_config.json",       "sentence_roberta_config.json",
-                                              "sentence_distilbert_config.json", "sentence_camembert_config.json",
-                                              "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
-                                              "sentence_xlnet_config.json"};
-  const std::string prefix = out.transformer_folder.empty() ? "" : out.transformer_folder + "/";
-  const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const char* n) { return files.has(prefix + n); });
-  if (found == kNames.end()) return;
-  const std::string name = prefix + *found;
-  const json object = read_json(files, name);
-  const JsonFields fields(object, "sentence config", files.place(name));
-  require_token_features(fields);
-  if (const auto length = fields.size("max_seq_length")) {
-    if (*length == 0) fields.fail("max_seq_length", "at least 1");
-    out.max_length = *length;
-    out.max_length_from = name + ":max_seq_length";
-  }
-  if (const auto lowercase = fields.flag("do_lower_case")) {
-    out.lowercase = *lowercase;
-    out.lowercase_from = name + ":do_lower_case";
-  }
-}
-
-void read_prompts(const FileSet& files, SentenceModules& out) {
-  const std::string kFile = "config_sentence_transformers.json";
-  if (!files.has(kFile)) return;
-  const json object = read_json(files, kFile);
-  const JsonFields fields(object, "sentence config", files.place(kFile));
-  if (fields.has("prompts")) {
-    const JsonFields prompts(fields.at("prompts"), "sentence config", fields.origin() + ": prompts");
-    for (const std::string& key : prompts.keys()) {
-      const auto text = prompts.text(key);
-      if (!text) prompts.fail(key, "a text");
-      out.config.prompts[key] = *text;
-      out.decisions.push_back({"prompt " + key, json(*text).dump(), kFile + ":prompts"});
+  void first_module(const JsonFields& fields, const std::string& name, const std::string& folder) {
+    out_.transformer_folder = folder;
+    if (name == "StaticEmbedding") {
+      static_ = pooled_ = true;
+      out_.config.kind = ModelKind::static_embedding;
+      out_.special_tokens = false;
+      out_.decisions.push_back({"pooling", "mean", "fixed by StaticEmbedding"});
+      return;
     }
+    if (name != "Transformer" && name != "MLMTransformer")
+      fields.fail("type", "Transformer or StaticEmbedding as the first module (others are not implemented)");
+    task_ = read_transformer_settings(
+        files_, name == "Transformer" ? TransformerTask::token_vectors : TransformerTask::vocabulary_logits, out_);
+    if (task_ == TransformerTask::pair_scores) out_.config.kind = ModelKind::cross_encoder;
   }
-  if (const auto name = fields.text("default_prompt_name")) {
-    if (out.config.prompts.count(*name) == 0) fields.fail("default_prompt_name", "the name of one of the prompts");
-    out.config.default_prompt_name = *name;
-    out.decisions.push_back({"default prompt", *name, kFile + ":default_prompt_name"});
+
+  void pooling(const JsonFields& fields, const std::string& folder) {
+    if (task_ != TransformerTask::token_vectors) fields.fail("type", "no Pooling of logits (it is not implemented)");
+    if (pooled_) fields.fail("type", "one Pooling module only");
+    if (normalized_) fields.fail("type", "Pooling before Normalize");
+    pooled_ = true;
+    read_pooling(files_, (folder.empty() ? "" : folder + "/") + "config.json", out_);
   }
-  if (const auto similarity = fields.text("similarity_fn_name")) {
-    constexpr std::array<std::string_view, 4> kKnown{"cosine", "dot", "euclidean", "manhattan"};
-    if (std::find(kKnown.begin(), kKnown.end(), *similarity) == kKnown.end()) {
-      fields.fail("similarity_fn_name", "cosine, dot, euclidean or manhattan");
-    }
-    out.config.similarity = *similarity;
-    out.decisions.push_back({"similarity", *similarity, kFile + ":similarity_fn_name"});
+
+  void splade_pooling(const JsonFields& fields, const std::string& folder) {
+    if (task_ != TransformerTask::vocabulary_logits || out_.config.sparse)
+      fields.fail("type", "SpladePooling after a fill-mask Transformer only");
+    out_.config.kind = ModelKind::sparse_encoder;
+    read_splade_pooling(files_, (folder.empty() ? "" : folder + "/") + "config.json", out_);
   }
-}
+
+  void dense(const JsonFields& fields, const std::string& folder) {
+    if (folder.empty()) fields.fail("path", "the folder of the dense module");
+    bool token_level = false;
+    DenseModule dense = read_dense(files_, folder, token_level, out_);
+    require_stage(fields, token_level);
+    dense.normalize_input = std::exchange(token_level ? out_.config.normalize_tokens : normalized_, false);
+    (token_level ? out_.config.token_dense : out_.config.dense).push_back(std::move(dense));
+  }
+
+  void normalize(const JsonFields& fields, const std::string& folder) {
+    const bool token_level = reads_tokens(files_, folder, out_);
+    require_stage(fields, token_level);
+    (token_level ? out_.config.normalize_tokens : normalized_) = true;
+  }
+
+  /// Token vectors exist before pooling, the pooled one after it.
+  void require_stage(const JsonFields& fields, bool token_level) const {
+    if (task_ != TransformerTask::token_vectors || out_.config.sparse)
+      fields.fail("type", "no module after logits (it is not implemented)");
+    if (token_level && (pooled_ || static_)) fields.fail("type", "modules of token vectors before Pooling");
+    if (!token_level && !pooled_) fields.fail("type", "Pooling before this module");
+  }
+
+  void finish(const std::string& origin) {
+    SentenceConfig& config = out_.config;
+    const bool late = config.kind == ModelKind::late_interaction;
+    if (task_ == TransformerTask::vocabulary_logits && !config.sparse)
+      throw_model("modules: " + origin + ": expected SpladePooling after a fill-mask Transformer, found none");
+    if (late && pooled_)
+      throw_model("modules: " + origin + ": expected no Pooling in a late-interaction model, found one");
+    // The reference adds this step to a model of PyLate.
+    if (out_.pylate) config.normalize_tokens = true;
+    if (config.kind == ModelKind::plain && (pooled_ || config.normalize)) config.kind = ModelKind::embedder;
+    if (!pooled_) out_.decisions.push_back({"pooling", "mean", std::string("assumed: no Pooling in ") + kFile});
+    config.normalize = normalized_;
+    const std::string from =
+        normalized_ ? std::string(kFile) + ":type" : std::string("assumed: no Normalize in ") + kFile;
+    out_.decisions.push_back({"normalize", normalized_ ? "l2" : "none", from});
+  }
+
+  const FileSet& files_;
+  SentenceModules& out_;
+  TransformerTask task_ = TransformerTask::token_vectors;
+  bool static_ = false;
+  bool pooled_ = false;
+  bool normalized_ = false;
+};
 
 }  // namespace
 
-std::optional<PoolingMode> pooling_mode_of(std::string_view file_name) {
-  for (const ModeName& mode : kModes) {
-    if (mode.name == file_name) return mode.mode;
-  }
-  return std::nullopt;
+void note_unknown(const JsonFields& fields, const std::string& file, const std::string& path, SentenceModules& out) {
+  for (const std::string& key : fields.unread()) out.unknown_keys.push_back(file + ": " + path + key);
+}
+
+void read_json_file(const FileSet& files, const std::string& name, const char* what, SentenceModules& out,
+                    const std::function<void(const JsonFields&)>& read) {
+  const FileBytes file = files.open(name);
+  const json object = parse_json(file.text(), file.origin);
+  const JsonFields fields(object, what, files.place(name));
+  read(fields);
+  note_unknown(fields, name, "", out);
+}
+
+void read_token_mask(const FileSet& files, const std::string& folder, SentenceModules& out) {
+  const std::string name = (folder.empty() ? "" : folder + "/") + "config.json";
+  if (!files.has(name)) return;
+  read_json_file(files, name, "token mask", out, [&](const JsonFields& fields) {
+    std::vector<std::string>& skipped = out.config.skipped_tokens;
+    skipped.clear();
+    if (fields.has("keep_only_token_ids")) fields.fail("keep_only_token_ids", "null (it is not implemented)");
+    if (fields.has("skiplist_tasks")) {
+      const json& tasks = fields.at("skiplist_tasks");
+      if (tasks != json::array({"document"}) && tasks != "document")
+        fields.fail("skiplist_tasks", "[\"document\"] (others are not implemented)");
+    }
+    if (!fields.has("skiplist_words")) return;
+    const json& words = fields.at("skiplist_words");
+    if (!words.is_array()) fields.fail("skiplist_words", "an array of words");
+    for (const json& word : words) {
+      if (!word.is_string()) fields.fail("skiplist_words", "an array of words");
+      skipped.push_back(word.get<std::string>());
+    }
+    out.decisions.push_back(
+        {"skipped tokens", std::to_string(skipped.size()) + " words, outside queries", name + ":skiplist_words"});
+  });
 }
 
 SentenceModules read_sentence_modules(const FileSet& files) {
   SentenceModules out;
-  if (files.has("modules.json")) {
-    read_modules(files, out);
-  } else if (files.has("1_Pooling/config.json")) {
+  read_sentence_settings(files, out);
+  if (files.has(kFile)) {
+    ModuleWalk(files, out).run();
+    return out;
+  }
+  if (files.has("1_Pooling/config.json")) {
     read_pooling(files, "1_Pooling/config.json", out);
-    out.decisions.push_back({"normalize", "none", "assumed: no modules.json"});
+    if (out.config.kind == ModelKind::plain) out.config.kind = ModelKind::embedder;
   } else {
-    out.decisions.push_back({"pooling", "mean", "assumed: no modules.json"});
-    out.decisions.push_back({"normalize", "none", "assumed: no modules.json"});
+    out.decisions.push_back({"pooling", "mean", std::string("assumed: no ") + kFile});
   }
-  read_sentence_config(files, out);
-  read_prompts(files, out);
+  out.decisions.push_back({"normalize", "none", std::string("assumed: no ") + kFile});
+  const TransformerTask task = read_transformer_settings(files, TransformerTask::token_vectors, out);
+  if (task == TransformerTask::pair_scores) out.config.kind = ModelKind::cross_encoder;
   return out;
-}
-
-void check_sentence_widths(const SentenceModules& modules, std::size_t d_model, const std::string& origin) {
-  if (modules.pooled_width && *modules.pooled_width != d_model) {
-    throw_model("pooling: " + modules.pooled_width_from + ": expected the model's width " + std::to_string(d_model) +
-                ", got " + std::to_string(*modules.pooled_width));
-  }
-  std::size_t width = d_model * modules.config.pooling.size();
-  for (const DenseModule& dense : modules.config.dense) {
-    if (dense.in != width) {
-      throw_model("dense module: " + origin + "/" + dense.folder + ": inputs: expected " + std::to_string(width) +
-                  ", what the module before gives, got " + std::to_string(dense.in));
-    }
-    width = dense.out;
-  }
-}
-
-void bind_dense(DenseModule& dense, const WeightSource& source, const std::string& prefix) {
-  const auto take = [&](const std::string& name, const std::vector<std::size_t>& shape) {
-    const TensorView* view = source.find(name);
-    const std::string place = source.place(name) + ": tensor " + name;
-    if (view == nullptr) throw_model(place + ": expected shape " + shape_text(shape) + ", found no such tensor");
-    if (view->shape != shape) {
-      throw_model(place + ": expected shape " + shape_text(shape) + ", got " + shape_text(view->shape));
-    }
-    Weight weight{name, *view, {}};
-    if (view->dtype == DType::i8) {
-      const TensorView* scale = source.find(name + ".scale");
-      if (scale == nullptr || scale->dtype != DType::f32 || scale->shape != std::vector<std::size_t>{shape[0]}) {
-        throw_model(place + ": expected " + name + ".scale, F32 [" + std::to_string(shape[0]) + "], beside I8 values");
-      }
-      weight.scale = *scale;
-    } else if (!is_float_type(view->dtype)) {
-      throw_model(place + ": expected float weights or I8, got " + std::string(name_of(view->dtype)));
-    }
-    return weight;
-  };
-  dense.linear.weight = take(prefix + "weight", {dense.out, dense.in});
-  if (dense.bias) {
-    dense.linear.bias = take(prefix + "bias", {dense.out});
-  } else if (source.find(prefix + "bias") != nullptr) {
-    throw_model(source.place(prefix + "bias") + ": tensor " + prefix +
-                "bias: expected none, since the module's bias is false");
-  }
-  dense.owner = source.owner();
 }
 
 }  // namespace mha

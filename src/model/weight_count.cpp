@@ -22,9 +22,12 @@ WeightCount count_weights(const Weights& weights, const SentenceConfig& sentence
   };
   for (const auto& [name, weight] : named_weights(weights))
     add(std::string_view(name).substr(0, name.find('.')), *weight);
-  for (const DenseModule& dense : sentence.dense) {
-    add("dense", dense.linear.weight);
-    add("dense", dense.linear.bias);
+  for (const auto* modules : {&sentence.token_dense, &sentence.dense}) {
+    for (const DenseModule& dense : *modules) {
+      add("dense", dense.linear.weight);
+      add("dense", dense.linear.bias);
+      add("dense", dense.residual_linear.weight);
+    }
   }
   for (const std::string_view dtype : dtypes) count.dtype += (count.dtype.empty() ? "" : "+") + std::string(dtype);
   return count;

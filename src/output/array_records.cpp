@@ -59,7 +59,7 @@ std::vector<Array> arrays_of(const Record& record, const RecordSchema& schema) {
     arrays.push_back({"embedding", record.embedding, {record.embedding.size()}, schema.embedding_type});
   }
   if (parts.last_hidden_state) {
-    arrays.push_back({"last_hidden_state", record.last_hidden_state, {tokens, schema.d_model}});
+    arrays.push_back({schema.token_key(), record.last_hidden_state, {tokens, schema.d_model}});
   }
   if (parts.hidden_states) {
     arrays.push_back({"hidden_states", record.hidden_states, {schema.n_layers + 1, tokens, schema.d_model}});

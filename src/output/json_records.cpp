@@ -80,7 +80,7 @@ class JsonFormatter : public RecordFormatter {
           .numbers(record.embedding, std::array{record.embedding.size()}, whole ? std::nullopt : schema_.digits);
     }
     if (schema_.parts.last_hidden_state) {
-      json.key("last_hidden_state").numbers(record.last_hidden_state, std::array{tokens, record.d_model});
+      json.key(schema_.token_key()).numbers(record.last_hidden_state, std::array{tokens, record.d_model});
     }
     if (schema_.parts.hidden_states) {
       json.key("hidden_states").numbers(record.hidden_states, std::array{schema_.n_layers + 1, tokens, record.d_model});

@@ -96,6 +96,9 @@ struct RecordSchema {
   bool name_layers_and_heads = false;                        ///< they were selected: records say which
   std::size_t n_layers = 0;
   std::size_t d_model = 0;
+  bool token_vectors = false;  ///< `last_hidden_state` went through the modules before pooling and has another name
+  /// The key of `Record::last_hidden_state`.
+  const char* token_key() const { return token_vectors ? "token_embeddings" : "last_hidden_state"; }
   std::size_t embedding_width = 0;
   EmbeddingType embedding_type = EmbeddingType::float32;
   bool windows = false;  ///< records are of windows: csv and tsv say which

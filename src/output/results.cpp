@@ -45,6 +45,13 @@ struct RowMaker {
     }
     return rows;
   }
+  std::vector<ResultRow> operator()(const SparseVector& vector) const {
+    std::vector<ResultRow> rows;
+    for (const WeightedToken& entry : vector.entries) {
+      rows.push_back({0, {AnswerCell::of(entry.token), AnswerCell::whole(entry.id), AnswerCell::of(entry.weight)}});
+    }
+    return rows;
+  }
   std::vector<ResultRow> operator()(Score score) const { return {{0, {AnswerCell::of(score.value)}}}; }
 };
 

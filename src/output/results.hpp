@@ -63,8 +63,19 @@ struct Score {
   double value = 0;
 };
 
+/// A vocabulary entry and its weight in a sparse vector.
+struct WeightedToken {
+  std::string token;
+  std::int32_t id = 0;
+  double weight = 0;
+};
+/// The entries of a sparse vector that are not 0, heaviest first.
+struct SparseVector {
+  std::vector<WeightedToken> entries;
+};
+
 /// What a task found in an input.
-using TaskResult = std::variant<std::monostate, Labels, Fills, Entities, Spans, Score>;
+using TaskResult = std::variant<std::monostate, Labels, Fills, Entities, Spans, Score, SparseVector>;
 
 /// One value of a table: a whole number, a number or a text.
 struct AnswerCell {

@@ -1,11 +1,14 @@
 #include "pipeline/model_worker.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "mha/core/error.hpp"
 #include "pipeline/packed_inputs.hpp"
 #include "pipeline/sentence_vectors.hpp"
+#include "tokenizer/keep_tokens.hpp"
 
 namespace mha {
 namespace {
@@ -67,12 +70,17 @@ class ModelWorker : public RecordWorker {
 
  private:
   bool captures() const { return work_.parts.hidden_states || work_.parts.attentions; }
-  bool needs_forward() const { return captures() || work_.parts.embedding || work_.parts.last_hidden_state; }
+  bool needs_forward() const {
+    return captures() || work_.parts.embedding || work_.parts.last_hidden_state || work_.sparse_head != nullptr;
+  }
 
   void fill(Record& record, const Batch& inputs, std::size_t input, ConstMatrix hidden) {
     const std::size_t begin = inputs.row_begin[input];
     const std::size_t tokens = inputs.length(input);
-    if (work_.parts.last_hidden_state) {
+    if (work_.sparse_head != nullptr) fill_sparse(record, hidden, begin, begin + tokens);
+    if (work_.token_vectors) {
+      fill_token_vectors(record, hidden.rows_of(begin, tokens));
+    } else if (work_.parts.last_hidden_state) {
       const ConstMatrix rows = hidden.rows_of(begin, tokens);
       for (std::size_t i = 0; i < tokens; ++i) {
         record.last_hidden_state.insert(record.last_hidden_state.end(), rows.row(i), rows.row(i) + rows.cols);
@@ -97,7 +105,37 @@ class ModelWorker : public RecordWorker {
     quantize(work_.quantization, record.embedding);
   }
 
+  void fill_sparse(Record& record, ConstMatrix hidden, std::size_t begin, std::size_t end) {
+    pool_sparse(work_.sentence.sparse.value_or(SparsePooling{}), *work_.sparse_head, hidden, begin, end,
+                inputs_.workspace(), sparse_);
+    std::sort(sparse_.begin(), sparse_.end(), [](const SparseEntry& a, const SparseEntry& b) {
+      return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+    });
+    SparseVector vector;
+    for (const SparseEntry& entry : sparse_) {
+      const bool known = static_cast<std::size_t>(entry.id) < work_.tokenizer->vocab_size();
+      std::string token(known ? work_.tokenizer->token(entry.id) : std::string_view());
+      vector.entries.push_back({std::move(token), entry.id, double{entry.weight}});
+    }
+    record.result = std::move(vector);
+  }
+
+  // Tokens without a vector leave the encoding too, so that rows and tokens belong together.
+  void fill_token_vectors(Record& record, ConstMatrix rows) {
+    const ConstMatrix vectors = token_vectors(work_.sentence, rows, work_.encoder->backend(), inputs_.workspace());
+    record.d_model = vectors.cols;
+    record.last_hidden_state.clear();
+    Encoding& encoding = record.encoding;
+    keep_tokens(encoding, [&](std::size_t i) {
+      if (std::binary_search(work_.skipped_tokens.begin(), work_.skipped_tokens.end(), encoding.input_ids[i]))
+        return false;
+      record.last_hidden_state.insert(record.last_hidden_state.end(), vectors.row(i), vectors.row(i) + vectors.cols);
+      return true;
+    });
+  }
+
   const ModelWork& work_;
+  std::vector<SparseEntry> sparse_;
   std::size_t prompt_length_;
   TokenizerScratch scratch_;
   PackedInputs inputs_;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "mha/model/model.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
@@ -25,7 +27,11 @@ struct ModelWork {
   bool normalize = false;
   VectorQuantization quantization;  ///< of vectors that are finished
   Parts parts;                      ///< what records keep
-  Wanted wanted;                    ///< of the encoder; attention layers and heads in record order
+  /// `last_hidden_state` holds the vectors that the modules before pooling make of it.
+  bool token_vectors = false;
+  std::vector<std::int32_t> skipped_tokens;  ///< ids of tokens that are then left out, with their vectors; sorted
+  const Head* sparse_head = nullptr;         ///< the result holds the weights of vocabulary entries (SPLADE)
+  Wanted wanted;                             ///< of the encoder; attention layers and heads in record order
 };
 
 /// Makes workers that fill records: encoding, then the parts that are wanted. `work` must outlive them.

@@ -58,6 +58,9 @@ struct PositionConfig {
 enum class NormKind { layer_norm, rms_norm };
 enum class NormOrder { post, pre };
 
+/// Larger epsilons than any model has: they would drown the numbers that are normalised.
+inline constexpr double kLargestEpsilon = 1.0;
+
 struct NormConfig {
   NormKind kind = NormKind::layer_norm;
   NormOrder order = NormOrder::post;

@@ -69,19 +69,6 @@ LabelScores scores_of(const HeadLabels& labels) {
   return apart ? LabelScores::sigmoid : LabelScores::softmax;
 }
 
-// transformers 5.24, pipelines/zero_shot_classification.py: a label that begins with "entail", else the last one;
-// contradiction is the first, or the last where entailment is the first.
-std::optional<std::size_t> entailment_of(const std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    std::string name = names[i].substr(0, 6);
-    for (char& c : name) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
-    if (name == "entail") return i;
-  }
-  return std::nullopt;
-}
-
 std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
   const auto& task = run.options.own<ClassifyOptions>();
   const HeadLabels labels = read_head_labels(run.header, run.outputs);
@@ -99,12 +86,13 @@ std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
     hypothesis.replace(hypothesis.find("{}"), 2, label);
     settings.hypotheses.push_back(std::move(hypothesis));
   }
-  const std::optional<std::size_t> entailment = entailment_of(labels.names);
-  if (!entailment) {
+  // transformers 5.24, pipelines/zero_shot_classification.py: without such a label the last one is taken; contradiction
+  // is the first, or the last if entailment is the first.
+  if (!labels.entailment) {
     run.log.warning("--labels: expected a model with a label that begins with \"entail\", got none; the last one, " +
                     labels.names.back() + ", is taken for it");
   }
-  settings.entailment = entailment.value_or(labels.names.size() - 1);
+  settings.entailment = labels.entailment.value_or(labels.names.size() - 1);
   settings.contradiction = settings.entailment == 0 ? run.outputs - 1 : 0;
   settings.multi_label = task.multi_label || task.labels.size() == 1;
   settings.top_k = labels_shown(task, task.labels.size());

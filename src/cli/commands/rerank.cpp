@@ -139,8 +139,11 @@ int rank_by_pairs(const Options& options, RecordRun& run, Log& log) {
                 " with " + std::to_string(head->outputs()) + " labels");
   }
   const bool raw = read_head_labels(run.header, 1).cross_encoder_raw;
-  const ModelWork& work = run.planned.work;
-  const auto reader = rerank_reader(work, options.query, raw ? LabelScores::none : LabelScores::sigmoid);
+  // The reference puts a prompt before the query alone (CrossEncoder.predict).
+  const std::string query = choose_prompt(model.sentence(), options.tokens.prompt) + options.query;
+  ModelWork work = run.planned.work;
+  work.prompt.clear();
+  const auto reader = rerank_reader(work, query, raw ? LabelScores::none : LabelScores::sigmoid);
   const RecordSchema schema = with_layout(run.planned.schema, run.plan.format, reader->layout());
   const TaskWork task{&work, head.get(), reader.get(), batch_tokens(model.encoder())};
   Ranking ranking(options, run.formatter(schema), *run.out, log, model.sentence(), {});

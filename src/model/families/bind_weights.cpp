@@ -183,4 +183,17 @@ Weights bind_weights(const FamilyModel& family, const WeightSource& source, std:
   return weights;
 }
 
+std::string unused_layers(const FamilyModel& family, const WeightSource& source) {
+  if (family.names.layer.empty()) return "";
+  const std::size_t layers = family.config.distinct_layers();
+  const ArrayFinder find(family.names, source);
+  const std::string next = std::string(find.encoder_prefix()) + layer_prefix(family.names, layers);
+  for (const std::string& name : source.names()) {
+    if (!name.starts_with(next)) continue;
+    return source.place(name) + ": tensor " + name + ": expected " + std::to_string(layers) +
+           " layers, as the configuration says, got more; those above are not used";
+  }
+  return "";
+}
+
 }  // namespace mha

@@ -13,4 +13,7 @@ namespace mha {
 /// sorted. Errors: model, as ArrayFinder.
 Weights bind_weights(const FamilyModel& family, const WeightSource& source, std::vector<std::string>& unused);
 
+/// What to say if the file holds whole layers that the configuration does not use; empty if it does not.
+std::string unused_layers(const FamilyModel& family, const WeightSource& source);
+
 }  // namespace mha

@@ -14,18 +14,25 @@ std::string lower(std::string text) {
   return text;
 }
 
+/// "c2p|p2c" → c2p, p2c, in lower case.
+std::vector<std::string> kinds_in(const std::string& list) {
+  std::vector<std::string> kinds;
+  const std::string text = lower(list) + "|";
+  for (std::size_t begin = 0, end; (end = text.find('|', begin)) != std::string::npos; begin = end + 1) {
+    std::string kind = text.substr(begin, end - begin);
+    std::erase(kind, ' ');
+    if (!kind.empty()) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
 /// "c2p|p2c" or ["c2p", "p2c"].
 std::vector<std::string> position_kinds(ConfigReader& read) {
   std::vector<std::string> kinds;
   const json* value = read.find("pos_att_type");
   if (value == nullptr) return kinds;
   if (value->is_string()) {
-    std::string text = lower(value->get<std::string>()) + "|";
-    for (std::size_t begin = 0, end; (end = text.find('|', begin)) != std::string::npos; begin = end + 1) {
-      std::string kind = text.substr(begin, end - begin);
-      std::erase(kind, ' ');
-      if (!kind.empty()) kinds.push_back(kind);
-    }
+    kinds = kinds_in(value->get<std::string>());
   } else if (value->is_array()) {
     for (const json& kind : *value) kinds.push_back(kind.is_string() ? kind.get<std::string>() : "?");
   } else {
@@ -80,7 +87,11 @@ ModelConfig config_v2(ConfigReader& read) {
     const std::int64_t buckets = read.integer_or("position_buckets", {"position_buckets"}, -1);
     d.buckets = buckets < 1 ? 0 : static_cast<std::size_t>(buckets);
     d.share_key = read.flag_or("share_key", {"share_att_key"}, false);
-    d.norm_table = lower(read.text_or("norm_table", {"norm_rel_ebd"}, "none")).find("layer_norm") != std::string::npos;
+    const std::string norm = read.text_or("norm_table", {"norm_rel_ebd"}, "none");
+    for (const std::string& kind : kinds_in(norm)) {
+      if (kind != "none" && kind != "layer_norm") read.fail("norm_rel_ebd", "none or layer_norm", "\"" + norm + "\"");
+      d.norm_table = d.norm_table || kind == "layer_norm";
+    }
   }
   if (const std::int64_t kernel = read.integer_or("convolution_kernel", {"conv_kernel_size"}, 0); kernel > 0) {
     ConvolutionConfig convolution;

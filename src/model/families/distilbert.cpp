@@ -6,9 +6,10 @@ namespace {
 // Sanh et al. 2019; transformers 5.24, models/distilbert: no token types, epsilon 1e-12 fixed in the code.
 ModelConfig config(ConfigReader& read) {
   ModelConfig c;
-  c.d_model = read.size("d_model", {"dim"});
-  c.n_layers = read.size("n_layers", {"n_layers"});
-  c.n_heads = c.n_kv_heads = read.size("n_heads", {"n_heads"});
+  // The common names are set last in the reference (attribute_map), so they win.
+  c.d_model = read.size("d_model", {"hidden_size", "dim"});
+  c.n_layers = read.size("n_layers", {"num_hidden_layers", "n_layers"});
+  c.n_heads = c.n_kv_heads = read.size("n_heads", {"num_attention_heads", "n_heads"});
   read.check_heads(c.d_model, "dim", c.n_heads, "n_heads");
   c.d_head = c.d_model / c.n_heads;
   c.d_ff = read.size("d_ff", {"hidden_dim"});

@@ -18,7 +18,7 @@ ModelConfig config(ConfigReader& read) {
   c.vocab_size = read.size("vocab_size", {"vocab_size"});
   c.max_positions = read.size("max_positions", {"max_position_embeddings"});
   c.activation = read.activation_or("activation", {"hidden_act"}, "silu");
-  c.norm = NormConfig{NormKind::rms_norm, NormOrder::pre, read.positive_or("layer_norm_eps", {"rms_norm_eps"}, 1e-5)};
+  c.norm = NormConfig{NormKind::rms_norm, NormOrder::pre, read.epsilon_or("layer_norm_eps", {"rms_norm_eps"}, 1e-5)};
   c.norm_bias = false;
   c.final_norm = true;
   c.attention_bias = c.attention_output_bias = read.flag_or("attention_bias", {"attention_bias"}, false);

@@ -95,6 +95,9 @@ FamilyModel read_family(const json& config, const std::string& file, std::string
   model.heads = family->heads;
   model.decisions.push_back({"family", type, file + ": model_type"});
   ConfigReader read(config, file, model.decisions);
+  // Other number types, files or layers than the rest of the configuration says: the reference acts on these keys in
+  // every family.
+  for (const char* key : {"quantization_config", "per_layer_config", "transformers_weights"}) read.only_null(key);
   model.config = family->config(read);
   model.config.family = type;
   if (family->adapt != nullptr) family->adapt(read, model.config, model.names, model.heads);
@@ -121,7 +124,7 @@ ModelConfig read_bert_block(ConfigReader& read, double default_eps) {
   c.d_ff = read.size("d_ff", {"intermediate_size"});
   c.vocab_size = read.size("vocab_size", {"vocab_size"});
   c.norm = NormConfig{NormKind::layer_norm, NormOrder::post,
-                      read.positive_or("layer_norm_eps", {"layer_norm_eps"}, default_eps)};
+                      read.epsilon_or("layer_norm_eps", {"layer_norm_eps"}, default_eps)};
   c.embedding_norm = true;
   c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
   read.only_flag("is_decoder", false);
@@ -138,11 +141,18 @@ void read_rotary(ConfigReader& read, const json* parameters, double default_base
   base = inner.positive_or("rotary_base", {"rope_theta"}, default_base);
   const std::string type = inner.text_or("rotary_type", {"rope_type", "type"}, "default");
   if (type == "linear") {
+    if (!inner.has("factor")) inner.fail("factor", "a number, since rope_type is linear", "none");
     divisor = inner.positive_or("rotary_divisor", {"factor"}, 1.0);
   } else if (type != "default") {
     inner.fail("rope_type", "default or linear (other kinds are not implemented)", "\"" + type + "\"");
   }
   inner.only_number("partial_rotary_factor", 1.0);
+  for (const std::string& key : inner.unread()) {
+    if ((*parameters)[key].is_object())
+      inner.fail(key, "one rotation for all layers (one per kind of layer is not implemented here)", "an object");
+    if (type != "linear" && key == "factor") continue;  // read for a scaled rotation only
+    read.unknown("rope_parameters." + key);
+  }
   for (Decision& decision : decisions) read.note(decision.what, decision.value, decision.from);
 }
 

@@ -9,9 +9,10 @@ namespace {
 // fixed in the code.
 ModelConfig config(ConfigReader& read) {
   ModelConfig c;
-  c.d_model = read.size("d_model", {"d_model"});
-  c.n_layers = read.size("n_layers", {"encoder_layers"});
-  c.n_heads = c.n_kv_heads = read.size("n_heads", {"encoder_attention_heads"});
+  // The common names are set last in the reference (attribute_map), so they win.
+  c.d_model = read.size("d_model", {"hidden_size", "d_model"});
+  c.n_layers = read.size("n_layers", {"num_hidden_layers", "encoder_layers"});
+  c.n_heads = c.n_kv_heads = read.size("n_heads", {"num_attention_heads", "encoder_attention_heads"});
   read.check_heads(c.d_model, "d_model", c.n_heads, "encoder_attention_heads");
   c.d_head = c.d_model / c.n_heads;
   c.d_ff = read.size("d_ff", {"encoder_ffn_dim"});
@@ -28,25 +29,10 @@ ModelConfig config(ConfigReader& read) {
   read.only_flag("normalize_before", false);
   read.only_flag("normalize_embedding", false);
   read.only_flag("add_final_layer_norm", false);
-  read.harmless({"activation_dropout",
-                 "add_bias_logits",
-                 "bad_words_ids",
-                 "classif_dropout",
-                 "decoder_attention_heads",
-                 "decoder_ffn_dim",
-                 "decoder_layerdrop",
-                 "decoder_layers",
-                 "decoder_start_token_id",
-                 "decoder_vocab_size",
-                 "encoder_layerdrop",
-                 "extra_pos_embeddings",
-                 "force_bos_token_to_be_generated",
-                 "forced_eos_token_id",
-                 "init_std",
-                 "is_decoder",
-                 "max_length",
-                 "num_beams",
-                 "num_hidden_layers",
+  read.harmless({"activation_dropout", "add_bias_logits", "bad_words_ids", "classif_dropout", "decoder_attention_heads",
+                 "decoder_ffn_dim", "decoder_layerdrop", "decoder_layers", "decoder_start_token_id",
+                 "decoder_vocab_size", "encoder_layerdrop", "extra_pos_embeddings", "force_bos_token_to_be_generated",
+                 "forced_eos_token_id", "init_std", "is_decoder", "max_length", "num_beams",
                  "share_encoder_decoder_embeddings"});
   return c;
 }

@@ -108,7 +108,7 @@ void read_norm(ConfigReader& outer, const json& config, std::vector<Decision>& d
   ConfigReader read(*it, outer.file(), decisions, "config.norm.");
   c.norm->kind = choice(read, "kind", kNormKinds, "layer_norm");
   c.norm->order = choice(read, "order", kNormOrders, "post");
-  c.norm->eps = read.positive_or("layer_norm_eps", {"eps"}, 1e-5);
+  c.norm->eps = read.epsilon_or("layer_norm_eps", {"eps"}, 1e-5);
   refuse_unknown(read);
 }
 

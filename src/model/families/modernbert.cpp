@@ -41,7 +41,7 @@ ModelConfig config(ConfigReader& read) {
   c.d_ff = read.size("d_ff", {"intermediate_size"});
   c.vocab_size = read.size("vocab_size", {"vocab_size"});
   c.max_positions = read.size("max_positions", {"max_position_embeddings"});
-  c.norm = NormConfig{NormKind::layer_norm, NormOrder::pre, read.positive_or("layer_norm_eps", {"norm_eps"}, 1e-5)};
+  c.norm = NormConfig{NormKind::layer_norm, NormOrder::pre, read.epsilon_or("layer_norm_eps", {"norm_eps"}, 1e-5)};
   c.norm_bias = read.flag_or("norm_bias", {"norm_bias"}, false);
   c.embedding_norm = true;
   c.first_attention_norm = false;
@@ -53,7 +53,9 @@ ModelConfig config(ConfigReader& read) {
   c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
 
   if (c.n_layers <= 4096) c.local_layers = local_layers(read, c.n_layers);
+  // The reference sets local_attention to twice a sliding_window that the file has.
   c.local_window = read.size_or("local_attention", {"local_attention"}, 128, 2) / 2;
+  if (const auto half = read.optional_size("local_window", {"sliding_window"})) c.local_window = *half;
   c.position.rotary = PositionConfig::Rotary::halves;
   const json* rotary = read.find("rope_parameters");
   const auto of_type = [&](const char* type) {
@@ -61,6 +63,13 @@ ModelConfig config(ConfigReader& read) {
                ? &(*rotary)[type]
                : nullptr;
   };
+  if (rotary != nullptr && rotary->is_object()) {
+    for (const auto& item : rotary->items()) {
+      if (item.key() == "full_attention" || item.key() == "sliding_attention") continue;
+      read.fail("rope_parameters", "full_attention and sliding_attention, one rotation for each kind of layer",
+                "the key " + item.key());
+    }
+  }
   double divisor = 1.0;
   double local_divisor = 1.0;
   const double global_base = read.positive_or("rotary_base", {"global_rope_theta"}, 160000.0);
@@ -73,7 +82,7 @@ ModelConfig config(ConfigReader& read) {
   read.only_null("rope_scaling");
   read.harmless({"layer_norm_eps", "position_embedding_type", "deterministic_flash_attn", "embedding_dropout",
                  "mlp_dropout", "initializer_cutoff_factor", "sparse_pred_ignore_index", "sparse_prediction",
-                 "reference_compile", "repad_logits_with_grad", "sliding_window"});
+                 "reference_compile", "repad_logits_with_grad"});
   return c;
 }
 

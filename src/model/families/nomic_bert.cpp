@@ -20,7 +20,7 @@ ModelConfig config(ConfigReader& read) {
   c.max_positions = read.size("max_positions", {"max_position_embeddings", "n_positions"});
   c.type_vocab_size = read.size_or("type_vocab_size", {"type_vocab_size"}, 2, 0);
   c.norm = NormConfig{NormKind::layer_norm, NormOrder::post,
-                      read.positive_or("layer_norm_eps", {"layer_norm_eps", "layer_norm_epsilon"}, 1e-12)};
+                      read.epsilon_or("layer_norm_eps", {"layer_norm_eps", "layer_norm_epsilon"}, 1e-12)};
   c.embedding_norm = true;
   c.attention_bias = c.attention_output_bias = read.flag_or("attention_bias", {"qkv_proj_bias"}, false);
   c.feed_forward = ModelConfig::FeedForward::gated;

@@ -7,14 +7,15 @@ namespace {
 // layer 0 serves every layer (UMT5: each has its own).
 ModelConfig config(ConfigReader& read) {
   ModelConfig c;
-  c.d_model = read.size("d_model", {"d_model"});
-  c.n_layers = read.size("n_layers", {"num_layers"});
-  c.n_heads = c.n_kv_heads = read.size("n_heads", {"num_heads"});
-  c.d_head = read.size("d_head", {"d_kv"});
+  // The common names are set last in the reference (attribute_map), so they win.
+  c.d_model = read.size("d_model", {"hidden_size", "d_model"});
+  c.n_layers = read.size("n_layers", {"num_hidden_layers", "num_layers"});
+  c.n_heads = c.n_kv_heads = read.size("n_heads", {"num_attention_heads", "num_heads"});
+  c.d_head = read.size("d_head", {"head_dim", "d_kv"});
   c.d_ff = read.size("d_ff", {"d_ff"});
   c.vocab_size = read.size("vocab_size", {"vocab_size"});
   c.norm =
-      NormConfig{NormKind::rms_norm, NormOrder::pre, read.positive_or("layer_norm_eps", {"layer_norm_epsilon"}, 1e-6)};
+      NormConfig{NormKind::rms_norm, NormOrder::pre, read.epsilon_or("layer_norm_eps", {"layer_norm_epsilon"}, 1e-6)};
   c.final_norm = true;
   c.norm_bias = c.attention_bias = c.attention_output_bias = c.feed_forward_bias = c.feed_forward_output_bias = false;
   c.scale_scores = false;
@@ -23,18 +24,19 @@ ModelConfig config(ConfigReader& read) {
   c.position.relative_max_distance = read.size_or("relative_max_distance", {"relative_attention_max_distance"}, 128, 2);
   c.pad_token_id = read.token_id("pad_token_id", {"pad_token_id"});
   read.only_flag("is_decoder", false);
-  read.harmless({"num_decoder_layers", "decoder_start_token_id", "n_positions", "dense_act_fn", "is_gated_act",
-                 "scale_decoder_outputs"});
+  read.harmless({"num_decoder_layers", "decoder_start_token_id", "n_positions", "scale_decoder_outputs"});
   return c;
 }
 
 void adapt_switches(ConfigReader& read, ModelConfig& c, std::string_view default_feed_forward) {
   const std::string projection = read.text_or("feed_forward", {"feed_forward_proj"}, default_feed_forward);
-  const bool gated = projection.starts_with("gated-");
-  const std::string name = projection == "gated-gelu" ? "gelu_new" : gated ? projection.substr(6) : projection;
-  const auto activation = activation_named(name);
-  if (!activation) read.fail("feed_forward_proj", "ACTIVATION or gated-ACTIVATION", "\"" + projection + "\"");
-  c.activation = *activation;
+  const bool named_gated = projection.starts_with("gated-");
+  const std::string name = projection == "gated-gelu" ? "gelu_new" : named_gated ? projection.substr(6) : projection;
+  if (!activation_named(name))
+    read.fail("feed_forward_proj", "ACTIVATION or gated-ACTIVATION", "\"" + projection + "\"");
+  // Both follow from feed_forward_proj; the reference lets keys of their own win (T5Config.__post_init__).
+  c.activation = read.activation_or("activation", {"dense_act_fn"}, name);
+  const bool gated = read.flag_or("gated", {"is_gated_act"}, named_gated);
   c.feed_forward = gated ? ModelConfig::FeedForward::gated : ModelConfig::FeedForward::two_layer;
 }
 

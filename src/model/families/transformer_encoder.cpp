@@ -20,7 +20,7 @@ ModelConfig config(ConfigReader& read) {
   c.activation = read.activation_or("activation", {"activation"}, "relu");
   const bool pre = read.flag_or("norm_first", {"norm_first"}, false);
   c.norm = NormConfig{NormKind::layer_norm, pre ? NormOrder::pre : NormOrder::post,
-                      read.positive_or("layer_norm_eps", {"layer_norm_eps"}, 1e-5)};
+                      read.epsilon_or("layer_norm_eps", {"layer_norm_eps"}, 1e-5)};
   c.final_norm = read.flag_or("final_norm", {"final_norm"}, false);
   const bool bias = read.flag_or("bias", {"bias"}, true);
   c.norm_bias = c.attention_bias = c.attention_output_bias = c.feed_forward_bias = c.feed_forward_output_bias = bias;

@@ -112,3 +112,66 @@ TEST_CASE("a vector that is not finite is an error, never an output") {
                       }),
              Contains("finite numbers"));
 }
+
+TEST_CASE("a residual is added to what a dense module gives, projected if the widths differ") {
+  const Values identity{1, 0, 0, 1};  // [2, 2]
+  const Values narrow{1, 1};          // [1, 2]
+  const Values projection{10, 0};     // [1, 2]
+  const auto view = [](const Values& values, std::vector<std::size_t> shape) {
+    return mha::TensorView{mha::DType::f32, std::move(shape), reinterpret_cast<const std::byte*>(values.data())};
+  };
+  mha::PoolingConfig config;
+  config.pooling = {PoolingMode::cls};
+  config.dense.resize(2);
+  config.dense[0].in = config.dense[0].out = 2;
+  config.dense[0].activation = mha::Activation::relu;
+  config.dense[0].residual = true;
+  config.dense[0].linear.weight = {"a", view(identity, {2, 2}), {}};
+  config.dense[1].in = 2;
+  config.dense[1].out = 1;
+  config.dense[1].activation = mha::Activation::none;
+  config.dense[1].residual = true;
+  config.dense[1].linear.weight = {"b", view(narrow, {1, 2}), {}};
+  config.dense[1].residual_linear.weight = {"c", view(projection, {1, 2}), {}};
+  for (mha::DenseModule& dense : config.dense) mha::pack_dense(dense, reference());
+  Values out;
+  mha::Workspace workspace;
+  // relu(1, -2) + (1, -2) = (2, -2); 2 - 2 + 10 · 2 = 20.
+  mha::pool(config, {kHidden.data(), 3, 2}, 0, nullptr, 0, false, reference(), workspace, out);
+  CHECK(out == Values{20});
+}
+
+TEST_CASE("token vectors go through their own layers before pooling") {
+  const Values swap{0, 1, 1, 0};  // [2, 2]
+  mha::PoolingConfig config;
+  config.token_dense.resize(1);
+  config.token_dense[0].in = config.token_dense[0].out = 2;
+  config.token_dense[0].activation = mha::Activation::none;
+  config.token_dense[0].linear.weight = {
+      "a", {mha::DType::f32, {2, 2}, reinterpret_cast<const std::byte*>(swap.data())}, {}};
+  config.normalize_tokens = true;
+  mha::pack_dense(config.token_dense[0], reference());
+  mha::Workspace workspace;
+  const mha::ConstMatrix tokens = mha::token_vectors(config, {kHidden.data(), 3, 2}, reference(), workspace);
+  REQUIRE(tokens.rows == 3);
+  CHECK(tokens.row(1)[0] == Approx(0.8));
+  CHECK(tokens.row(1)[1] == Approx(0.6));
+  config.pooling = {PoolingMode::last};
+  Values out;
+  mha::pool(config, {kHidden.data(), 3, 2}, 0, nullptr, 0, false, reference(), workspace, out);
+  CHECK(out == Values{0, 1});
+}
+
+TEST_CASE("the model's own cut follows the normalisation, a caller's comes before it") {
+  mha::PoolingConfig config;
+  config.pooling = {PoolingMode::cls, PoolingMode::last};  // 1 -2 5 0
+  config.truncate_dim = 1;
+  Values out;
+  mha::Workspace workspace;
+  mha::pool(config, {kHidden.data(), 3, 2}, 0, nullptr, 0, true, reference(), workspace, out);
+  REQUIRE(out.size() == 1);
+  CHECK(out[0] == Approx(1 / std::sqrt(30.0)));
+  mha::pool(config, {kHidden.data(), 3, 2}, 0, nullptr, 2, true, reference(), workspace, out);
+  REQUIRE(out.size() == 2);
+  CHECK(out[0] == Approx(1 / std::sqrt(5.0)));
+}

@@ -342,3 +342,39 @@ TEST_CASE("a token that is not zeroed is no decision of an mha-json file") {
   config["zeroed_token_id"] = -2;
   CHECK_THAT(error_of(ErrorKind::model, says), Catch::Contains("zeroed_token_id"));
 }
+
+TEST_CASE("keys that the reference lets win are read, nonsense is refused by name") {
+  const json t5{{"model_type", "t5"}, {"d_model", 8}, {"num_layers", 1},  {"num_heads", 2},
+                {"d_kv", 4},          {"d_ff", 12},   {"vocab_size", 59}, {"feed_forward_proj", "relu"}};
+  json changed = t5;
+  changed["dense_act_fn"] = "silu";
+  changed["is_gated_act"] = true;
+  ModelConfig config = read_family(changed, "config.json").config;
+  CHECK(config.activation == Activation::silu);
+  CHECK(config.gated());
+  changed = t5;
+  changed["num_hidden_layers"] = 2;  // another name of num_layers, which the reference sets last
+  CHECK(read_family(changed, "config.json").config.n_layers == 2);
+
+  json modern{{"model_type", "modernbert"},    {"hidden_size", 8},        {"num_hidden_layers", 2},
+              {"num_attention_heads", 2},      {"intermediate_size", 12}, {"vocab_size", 59},
+              {"max_position_embeddings", 32}, {"local_attention", 16}};
+  CHECK(read_family(modern, "config.json").config.local_window == 8);
+  modern["sliding_window"] = 3;
+  CHECK(read_family(modern, "config.json").config.local_window == 3);
+  CHECK(refusal(modern, "rope_parameters", {{"rope_type", "default"}, {"rope_theta", 100.0}}).find("rope_parameters") !=
+        std::string::npos);
+
+  CHECK(refusal(bert_config(), "layer_norm_eps", 65536).find("layer_norm_eps: expected at most 1") !=
+        std::string::npos);
+  CHECK(refusal(bert_config(), "quantization_config", {{"bits", 4}}).find("quantization_config") != std::string::npos);
+  CHECK(refusal(bert_config(), "per_layer_config", {{"0", 1}}).find("per_layer_config") != std::string::npos);
+}
+
+TEST_CASE("layers of the file above those of the configuration are said") {
+  const FamilyModel model = read_family(bert_config(), "config.json");
+  test::MemoryWeights w = bert_weights(model.config);
+  CHECK(unused_layers(model, w).empty());
+  w.add("bert.encoder.layer.1.attention.self.query.weight", {8, 8}, std::vector<float>(64));
+  CHECK(unused_layers(model, w).find("expected 1 layers") != std::string::npos);
+}

@@ -77,7 +77,7 @@ TEST_CASE("a pooling mode that is not implemented is refused, never replaced") {
   for (const char* pooling :
        {R"({"pooling_mode": "median"})", R"({"pooling_mode": ["mean", "median"]})", R"({"pooling_mode": 3})",
         R"({"pooling_mode": []})", R"({"pooling_mode_attention_tokens": true, "pooling_mode_mean_tokens": true})",
-        R"({"pooling_mode_mean_tokens": false})", R"({"pooling_mode_mean_tokens": "yes"})", "[]", ""}) {
+        R"({"pooling_mode_mean_tokens": "yes"})", "[]", ""}) {
     INFO(pooling);
     CHECK_THAT(failure(with_modules("", pooling)), Contains("1_Pooling/config.json"));
   }
@@ -143,12 +143,14 @@ TEST_CASE("what would change the vectors and is not implemented is refused") {
   for (const char* dense : {R"({"in_features": 8, "out_features": 6, "activation_function": "os.system"})",
                             R"({"in_features": 8, "out_features": -6})", R"({"in_features": 8})",
                             R"({"in_features": 0, "out_features": 6})",
-                            R"({"in_features": 8, "out_features": 6, "module_input_name": "token_embeddings"})"}) {
+                            R"({"in_features": 8, "out_features": 6, "module_input_name": "other"})"}) {
     files["2_Dense/config.json"] = dense;
     INFO(dense);
     CHECK_THAT(failure(files), Contains("2_Dense/config.json"));
   }
-  for (const char* config : {R"({"transformer_task": "fill-mask"})", R"({"module_output_name": "logits"})",
+  files["2_Dense/config.json"] = R"({"in_features": 8, "out_features": 6, "module_input_name": "token_embeddings"})";
+  CHECK_THAT(failure(files), Contains("modules of token vectors before Pooling"));
+  for (const char* config : {R"({"transformer_task": "text-generation"})", R"({"module_output_name": "logits"})",
                              R"({"modality_config": {"text": {"method_output_name": "pooler_output"}}})",
                              R"({"modality_config": {"image": {}}})", R"({"max_seq_length": -1})",
                              R"({"max_seq_length": 0})", R"({"max_seq_length": "20"})", R"({"do_lower_case": 1})"}) {
