@@ -22,6 +22,10 @@ float score_scale(const ModelConfig& c) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(c.d_head * c.score_parts)));
 }
 
+Precision finer_than_int8(const Backend& backend) {
+  return backend.supports(Precision::w8a16) ? Precision::w8a16 : Precision::bf16;
+}
+
 }  // namespace
 
 /// Q, K and V of a batch, with what their scores get added.
@@ -38,10 +42,10 @@ EncoderLayer::EncoderLayer(const ModelConfig& config, const LayerWeights& layer,
   if (config.norm && a.norm.gamma.present()) attention_norm_ = Norm(*config.norm, a.norm);
   if (config.norm && f.norm.gamma.present()) feed_forward_norm_ = Norm(*config.norm, f.norm);
   pre_norm_ = config.norm && config.norm->order == NormOrder::pre;
-  // Scores are what eight bits a row hurt most: where weights are not int8 already, projections of an int8 model keep
-  // bf16.
+  // Scores are what activations of eight bits hurt most: if weights are not int8 already, an int8 model projects to
+  // queries, keys and values with finer ones.
   const bool finer = precision == Precision::int8 && a.query.weight.view.dtype != DType::i8;
-  qkv_ = pack(backend, finer ? Precision::bf16 : precision, {&a.query, &a.key, &a.value});
+  qkv_ = pack(backend, finer ? finer_than_int8(backend) : precision, {&a.query, &a.key, &a.value});
   output_ = pack(backend, precision, {&a.output});
   if (config.feed_forward != ModelConfig::FeedForward::none) {
     const std::vector<float> range = (pre_norm_ ? feed_forward_norm_ : attention_norm_).range();

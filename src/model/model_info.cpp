@@ -20,6 +20,7 @@ std::size_t packed_bytes(Precision precision) {
       return 2;
     case Precision::bf16x6:
       return 6;
+    case Precision::w8a16:
     case Precision::int8:
       return 1;
   }

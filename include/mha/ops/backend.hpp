@@ -22,8 +22,9 @@ namespace mha {
 ///   bf16    operands rounded to bfloat16, products summed in float32
 ///   bf16x3  operands split in two bfloat16 parts, three products
 ///   bf16x6  operands split in three parts, six products: float32 accuracy on matrix units
+///   w8a16   the weights of int8, activations as finer codes: up to 15 bits
 ///   int8    weights with a scale a row, activations quantised a row at run time, summed in int32
-enum class Precision { f32, bf16, bf16x3, bf16x6, int8 };
+enum class Precision { f32, bf16, bf16x3, bf16x6, w8a16, int8 };
 /// "f32", "bf16", … as `--version` and `bench` print it.
 std::string_view name_of(Precision precision);
 

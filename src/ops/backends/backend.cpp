@@ -56,6 +56,8 @@ std::string_view name_of(Precision precision) {
       return "bf16x3";
     case Precision::bf16x6:
       return "bf16x6";
+    case Precision::w8a16:
+      return "w8a16";
     case Precision::int8:
       return "int8";
   }

@@ -21,7 +21,12 @@ const Engine* engine_bf16x6_amx();
 const Engine* engine_codes_bf16_amx();  // these three: weights that are int8 already, inputs of one, two, three parts
 const Engine* engine_codes_bf16x3_amx();
 const Engine* engine_codes_bf16x6_amx();
+const Engine* engine_int8_pairs();     // any CPU
+const Engine* engine_int8_avx_vnni();  // without AVX-512, whose vectors have another width
 const Engine* engine_int8_amx();
 const Engine* engine_int8_quadruples();  // AVX512_VNNI
+const Engine* engine_w8a16_pairs();      // any CPU
+const Engine* engine_w8a16_avx_vnni();
+const Engine* engine_w8a16_avx512_vnni();
 
 }  // namespace mha::native

@@ -189,7 +189,7 @@ TEST_CASE("a row has the same bits in every batch, at every place and with any n
   test::ThreadExecutor two(2);
   test::ThreadExecutor five(5);
   for (const Precision precision :
-       {Precision::f32, Precision::bf16, Precision::bf16x3, Precision::bf16x6, Precision::int8}) {
+       {Precision::f32, Precision::bf16, Precision::bf16x3, Precision::bf16x6, Precision::w8a16, Precision::int8}) {
     if (!backend.supports(precision)) continue;
     const auto first = in.pack(backend, precision);
     const auto second = out.pack(backend, precision);

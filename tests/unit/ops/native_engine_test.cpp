@@ -93,17 +93,91 @@ std::vector<float> product_of(const native::Engine& engine, const test::LinearCa
 
 }  // namespace
 
-TEST_CASE("int8 sums are the same on tiles and by dot products", "[kernels]") {
-  const native::Engine* tiles = native::engine_int8_amx();
-  const native::Engine* dots = native::engine_int8_quadruples();
-  if (tiles == nullptr || dots == nullptr) {
-    WARN("skipped: this CPU has not both instructions");
-    return;
+TEST_CASE("int8 sums are the same by every instruction", "[kernels]") {
+  const native::Engine* const engines[] = {native::engine_int8_amx(), native::engine_int8_quadruples(),
+                                           native::engine_int8_avx_vnni()};
+  for (const native::Engine* engine : engines) {
+    if (engine == nullptr) {
+      WARN("skipped: this CPU does not have all instructions");
+      continue;
+    }
+    CAPTURE(engine->name());
+    for (const std::size_t in : {1U, 70U, 384U, 1100U}) {
+      const test::LinearCase layer(in, 75, 81);
+      const std::vector<float> x = test::normals(45 * in, 82);
+      CHECK(product_of(*engine, layer, x, 45, Asked::blocks) ==
+            product_of(*native::engine_int8_pairs(), layer, x, 45, Asked::blocks));
+    }
   }
-  for (const std::size_t in : {1U, 70U, 384U}) {
-    const test::LinearCase layer(in, 75, 81);
-    const std::vector<float> x = test::normals(45 * in, 82);
-    CHECK(product_of(*tiles, layer, x, 45, Asked::blocks) == product_of(*dots, layer, x, 45, Asked::blocks));
+}
+
+TEST_CASE("finer codes of the input lose half of their step", "[kernels]") {
+  const native::Engine* const engines[] = {native::engine_w8a16_pairs(), native::engine_w8a16_avx_vnni(),
+                                           native::engine_w8a16_avx512_vnni()};
+  for (const native::Engine* engine : engines) {
+    if (engine == nullptr) {
+      WARN("skipped: this CPU does not have all instructions");
+      continue;
+    }
+    // So many columns that sums of 15 bits would overflow are read with fewer.
+    for (const std::size_t in : {1U, 70U, 384U, 3001U}) {
+      CAPTURE(engine->name(), in);
+      test::LinearCase layer(in, 75, 91);
+      layer.to_codes();
+      const std::vector<float> x = test::normals(13 * in, 92);
+      const std::vector<float> got = product_of(*engine, layer, x, 13, Asked::blocks);
+      const double codes = std::min(32767.0, 0x1p31 / (128.0 * static_cast<double>(in)) - 1.0);
+      for (std::size_t r = 0; r < 13; ++r) {
+        const auto [least, largest] = std::minmax_element(x.data() + r * in, x.data() + (r + 1) * in);
+        const double step = (std::max(0.0F, *largest) - std::min(0.0F, *least)) / codes;
+        for (std::size_t o = 0; o < 75; ++o) {
+          double exact = layer.bias[o];
+          double weights = 0.0;
+          for (std::size_t i = 0; i < in; ++i) {
+            const double weight = static_cast<double>(layer.codes[o * in + i]) * static_cast<double>(layer.steps[o]);
+            exact += static_cast<double>(x[r * in + i]) * weight;
+            weights += std::fabs(weight);
+          }
+          REQUIRE(std::fabs(got[r * 75 + o] - exact) <= 0.5001 * step * weights + 1e-6 * std::fabs(exact) + 1e-6);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("codes at the ends of their range do not overflow", "[kernels]") {
+  // Each pair of products is 2 · 255 · 127 or 2 · 255 · −128: more than 16 bits hold.
+  std::vector<std::int8_t> codes(2 * 1536, 127);
+  std::fill(codes.begin() + 1536, codes.end(), std::int8_t{-128});
+  const std::vector<float> steps{1.0F, 1.0F};
+  LinearWeights weights;
+  weights.weight = {
+      "w", {DType::i8, {2, 1536}, reinterpret_cast<const std::byte*>(codes.data())}, test::view_of(steps, {2})};
+  const LinearWeights* parts[] = {&weights};
+  const std::vector<float> x(1536, 255.0F);
+  std::vector<float> y(2);
+  const Backend& backend = backend_named("native");
+  backend.linear(*backend.pack(parts, Precision::int8), {x.data(), 1, 1536}, {y.data(), 1, 2}, {}, nullptr);
+  CHECK(y == std::vector<float>{255.0F * 127.0F * 1536.0F, -255.0F * 128.0F * 1536.0F});
+}
+
+TEST_CASE("a row's products do not depend on the number of rows beside it", "[kernels]") {
+  for (const native::Engine* engine :
+       {native::engine_f32(), native::engine_bf16_by_conversion(), native::engine_bf16_pairs(),
+        native::engine_bf16_amx(), native::engine_int8_pairs(), native::engine_int8_avx_vnni(),
+        native::engine_int8_quadruples(), native::engine_int8_amx(), native::engine_w8a16_pairs(),
+        native::engine_w8a16_avx_vnni(), native::engine_w8a16_avx512_vnni()}) {
+    if (engine == nullptr) continue;
+    for (const std::size_t in : {3U, 300U}) {
+      CAPTURE(engine->name(), in);
+      const test::LinearCase layer(in, 75, 93);
+      const std::vector<float> x = test::normals(49 * in, 94);
+      const std::vector<float> all = product_of(*engine, layer, x, 49, Asked::blocks);
+      for (std::size_t rows = 1; rows < 49; ++rows) {
+        const std::vector<float> some = product_of(*engine, layer, x, rows, Asked::blocks);
+        REQUIRE(std::memcmp(some.data(), all.data(), some.size() * sizeof(float)) == 0);
+      }
+    }
   }
 }
 
@@ -136,6 +210,9 @@ TEST_CASE("panels give the same bits as their blocks one by one", "[kernels]") {
                         {native::engine_bf16x6_amx(), false},
                         {native::engine_int8_amx(), false},
                         {native::engine_int8_quadruples(), false},
+                        {native::engine_int8_avx_vnni(), false},
+                        {native::engine_int8_pairs(), false},
+                        {native::engine_w8a16_pairs(), false},
                         {native::engine_codes_bf16_amx(), true},
                         {native::engine_codes_bf16x3_amx(), true},
                         {native::engine_codes_bf16x6_amx(), true}};
