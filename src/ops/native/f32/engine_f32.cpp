@@ -6,32 +6,46 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/native/f32/engine_f32.cpp"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/math-inl.hpp"
+#include "ops/native/row_groups-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace mha {
 namespace HWY_NAMESPACE {
 
-// Sums of Rows × Vectors registers, the columns of a panel, and one factor fit the register file.
+// Sums of Rows × Vectors registers, the columns of a panel, and one factor fit the register file. A run of the depth is
+// as deep as its part of a panel, with the rows of a group, fits a first-level cache of 32 KiB.
 #if HWY_TARGET <= HWY_AVX3
 constexpr std::size_t kGroup = 8;
 constexpr std::size_t kPanelVectors = 3;
+constexpr std::size_t kDepthRun = 128;
 #elif HWY_TARGET <= HWY_AVX2
 constexpr std::size_t kGroup = 6;
 constexpr std::size_t kPanelVectors = 2;
+constexpr std::size_t kDepthRun = 128;
+#elif HWY_ARCH_ARM_A64
+constexpr std::size_t kGroup = 8;
+constexpr std::size_t kPanelVectors = 3;
+constexpr std::size_t kDepthRun = 256;
 #else
 constexpr std::size_t kGroup = 4;
 constexpr std::size_t kPanelVectors = 2;
+constexpr std::size_t kDepthRun = 256;
 #endif
+
+/// Of the cache, in bytes.
+constexpr std::size_t kLine = 64;
 
 std::size_t PanelWidth() { return kPanelVectors * hn::Lanes(F32()); }
 
 /// sums [Rows, panel] (+)= x [Rows, depth] · b [depth, panel]. Terms are added in the order of the depth, whatever Rows
-/// is.
-template <std::size_t Rows>
-HWY_INLINE void MultiplyGroup(const ConstMatrix& x, const float* HWY_RESTRICT b, const Matrix& y, bool accumulate) {
+/// is. Fetching: meanwhile the memory at `ahead` goes to the cache, `share` bytes per column of x.
+template <std::size_t Rows, bool Fetching>
+HWY_INLINE void MultiplyGroup(const ConstMatrix& x, const float* HWY_RESTRICT b, const Matrix& y, bool accumulate,
+                              const std::byte* ahead, std::size_t share) {
   const float* HWY_RESTRICT a = x.data;
   const std::size_t a_stride = x.stride;
   const std::size_t depth = x.cols;
@@ -48,6 +62,11 @@ HWY_INLINE void MultiplyGroup(const ConstMatrix& x, const float* HWY_RESTRICT b,
     }
   }
   for (std::size_t k = 0; k < depth; ++k, b += kPanelVectors * lanes) {
+    if constexpr (Fetching) {
+#pragma GCC unroll 4
+      for (std::size_t line = 0; line < kPanelVectors * sizeof(V32); line += kLine) hwy::Prefetch(ahead + line);
+      ahead += share;
+    }
     V32 columns[kPanelVectors];
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < kPanelVectors; ++v) columns[v] = hn::Load(d, b + v * lanes);
@@ -81,22 +100,29 @@ void RoundToBfloat16(const float* x, std::size_t count, float* to) {
   Transform(d, to, count, [&](auto load, std::size_t i) { return RoundedToBfloat16(d, load(x + i)); });
 }
 
-/// sums (+)= x · b, in runs of the depth whose part of the panel stays in the first-level cache while all rows meet it.
+/// sums (+)= x · b in runs of the depth, whose part of the panel stays in the first-level cache while all rows meet it.
+/// Rows go in groups of nearly equal size: a small group at the end would wait for its own multiply-adds. While there
+/// are few of them, memory is the limit: each fetches its share of the run that follows, which may be the next panel's.
 void MultiplyRows(const ConstMatrix& x, const float* b, const native::SumBlock& sums, bool accumulate) {
-  constexpr std::size_t kDepthRun = 128;
+  constexpr std::size_t kFewGroups = 4;
   const Matrix y{sums.data, x.rows, PanelWidth(), sums.stride};
+  const std::size_t groups = divide_up(x.rows, kGroup);
+  const std::size_t share = PanelWidth() * sizeof(float) / groups;
   for (std::size_t k = 0; k < x.cols; k += kDepthRun, b += kDepthRun * PanelWidth()) {
     const ConstMatrix run = x.cols_of(k, std::min(kDepthRun, x.cols - k));
-    std::size_t r = 0;
-    const auto group = [&](auto count) {
-      constexpr std::size_t kCount = decltype(count)::value;
-      MultiplyGroup<kCount>(run.rows_of(r, kCount), b, y.rows_of(r, kCount), accumulate || k > 0);
-      r += kCount;
-    };
-    while (r + kGroup <= x.rows) group(std::integral_constant<std::size_t, kGroup>());
-    if (kGroup > 4 && r + 4 <= x.rows) group(std::integral_constant<std::size_t, 4>());
-    if (r + 2 <= x.rows) group(std::integral_constant<std::size_t, 2>());
-    while (r < x.rows) group(std::integral_constant<std::size_t, 1>());
+    const std::byte* ahead = reinterpret_cast<const std::byte*>(b + run.cols * PanelWidth());
+    for (std::size_t g = 0; g < groups; ++g, ahead += run.cols * share) {
+      const std::size_t first = x.rows * g / groups;
+      ForCount<kGroup>(x.rows * (g + 1) / groups - first, [&](auto count) HWY_ATTR {
+        constexpr std::size_t kCount = decltype(count)::value;
+        const ConstMatrix rows = run.rows_of(first, kCount);
+        if (groups <= kFewGroups) {
+          MultiplyGroup<kCount, true>(rows, b, y.rows_of(first, kCount), accumulate || k > 0, ahead, share);
+        } else {
+          MultiplyGroup<kCount, false>(rows, b, y.rows_of(first, kCount), accumulate || k > 0, nullptr, 0);
+        }
+      });
+    }
   }
 }
 
