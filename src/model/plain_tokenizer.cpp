@@ -30,6 +30,8 @@ class PlainTokenizer final : public Tokenizer {
   std::string_view continuing_prefix() const override { return inner_->continuing_prefix(); }
   std::size_t special_count(bool) const override { return 0; }
   std::optional<std::int32_t> role_id(std::string_view role) const override { return inner_->role_id(role); }
+  TruncationSide kept_side() const override { return inner_->kept_side(); }
+  const std::vector<std::string>& notes() const override { return inner_->notes(); }
   std::vector<std::pair<std::string, std::string>> summary() const override { return inner_->summary(); }
   std::shared_ptr<const Tokenizer> with_lowercase() const override {
     return std::make_shared<const PlainTokenizer>(inner_->with_lowercase(), without_unknown_);
