@@ -29,7 +29,8 @@ class ArrowFormatter : public RecordFormatter {
       stream_.add(*window_ + 2, static_cast<std::int64_t>(record.window->end));
     }
     if (text_ && !record.bad()) stream_.add(*text_, std::string_view(record.input.text));
-    if (extra_ && !record.input.extra_json.empty()) stream_.add(*extra_, std::string_view('{' + record.input.extra_json + '}'));
+    if (extra_ && !record.input.extra_json.empty())
+      stream_.add(*extra_, std::string_view('{' + record.input.extra_json + '}'));
     if (record.bad()) {
       if (error_) stream_.add(*error_, std::string_view(record.input.error));
     } else {

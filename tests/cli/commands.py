@@ -709,7 +709,7 @@ class Quantized(unittest.TestCase):
                 for level, value, low, high in zip(row, vector, least, greatest):
                     step = (high - low) / 255 or 1
                     self.assertLessEqual(abs(level + 128 - math.floor((value - low) / step)), 1)
-            for bad, said in (([[1]], "[[least"), ([least, greatest[1:]], "numbers"), ([greatest, least], "at least"),
+            for bad, said in (([[1]], "[[least"), ([least, greatest[1:]], "numbers"), ([greatest, least], "expected more than"),
                               ([least, ["x"] * len(least)], "finite"), ("{", "ranges.json"),
                               ([[-3e38] * len(least), [3e38] * len(least)], "expected a range that float32 can hold")):
                 with open(ranges, "w", encoding="ascii") as file:

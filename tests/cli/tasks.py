@@ -204,6 +204,7 @@ def renamed(folder, names, into):
         config = json.load(file)
     if names:
         config["id2label"] = {str(i): name for i, name in enumerate(names)}
+        config["label2id"] = {name: i for i, name in enumerate(names)}
     os.remove(os.path.join(into, "config.json"))
     with open(os.path.join(into, "config.json"), "w", encoding="utf8") as file:
         json.dump(config, file)

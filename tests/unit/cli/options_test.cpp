@@ -10,7 +10,7 @@
 #include "mha/core/error.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::cli::Command;
 using mha::cli::completions;

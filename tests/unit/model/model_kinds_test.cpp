@@ -6,7 +6,7 @@
 #include "model/sentence_modules.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::ErrorKind;
 using mha::ModelKind;
 using mha::SentenceModules;

@@ -13,7 +13,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using namespace mha;
 using test::error_of;
 

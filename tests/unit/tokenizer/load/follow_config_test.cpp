@@ -5,7 +5,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/throws.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using mha::EncodeOptions;
 using mha::Encoding;
 using mha::ErrorKind;
