@@ -17,6 +17,8 @@ install(FILES ${PROJECT_BINARY_DIR}/mha.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/p
 install(TARGETS mha-cli RUNTIME COMPONENT program)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
+install(FILES packaging/systemd/mha-cli.service packaging/systemd/mha-cli.socket DESTINATION lib/systemd/system
+        COMPONENT program)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 # The models are in the program; their cards are beside it.
 file(GLOB cards RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS models/*/MODEL.md)

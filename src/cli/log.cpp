@@ -66,6 +66,7 @@ void Log::say(int level, std::string_view name, std::string_view message) {
 
 void Log::error(std::string_view message) { say(spdlog::level::err, "error", message); }
 void Log::warning(std::string_view message) { say(spdlog::level::warn, "warning", message); }
+void Log::notice(std::string_view message) { say(spdlog::level::warn, "info", message); }
 void Log::fact(std::string_view message) { say(spdlog::level::info, "info", message); }
 
 void Log::progress(std::string_view line) {

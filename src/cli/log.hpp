@@ -19,6 +19,8 @@ class Log {
   void error(std::string_view message);
   void warning(std::string_view message);
   void fact(std::string_view message);
+  /// What people need to know without asking, unless quiet.
+  void notice(std::string_view message);
 
   /// Whether progress lines may be drawn: on a terminal, not quiet, not as JSON, unless asked for.
   bool shows_progress() const { return progress_; }

@@ -209,7 +209,7 @@ Plan make_plan(const Options& options, const PlanRequest& request, const ModelHe
     work.wanted.attention_layers = schema.layers;
     work.wanted.attention_heads = schema.heads;
   }
-  work.wanted.ablated = resolve_ablated(options.heads.ablate, config.n_layers, config.n_heads);
+  work.wanted.ablated = resolve_ablated(options.heads.ablate, config.n_layers, config.n_heads, "--ablate");
   for (std::size_t i = 0; i < work.wanted.ablated.size(); ++i) {
     if (work.wanted.ablated[i] != 0) schema.ablated.emplace_back(i / config.n_heads, i % config.n_heads);
   }

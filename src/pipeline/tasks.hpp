@@ -9,6 +9,7 @@
 
 #include "mha/encoder/heads.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
+#include "model/head_labels.hpp"
 #include "output/records.hpp"
 #include "output/results.hpp"
 #include "pipeline/model_worker.hpp"
@@ -58,6 +59,10 @@ std::unique_ptr<TaskReader> fill_mask_reader(const ModelWork& work, const FillMa
 
 /// How logits of labels become scores.
 enum class LabelScores { softmax, sigmoid, none };
+
+/// As the model's config.json says: sigmoid where several labels may hold or there is one, none for a regression.
+/// transformers 5.24, pipelines/text_classification.py.
+LabelScores label_scores(const HeadLabels& labels);
 
 struct ClassifySettings {
   std::vector<std::string> labels;

@@ -21,7 +21,8 @@ SEES = {
     "output": {"analysis", "model", "encoder", "tokenizer", "io", "unicode", "core"},
     "pipeline": {"output", "analysis", "model", "encoder", "ops", "tokenizer", "io", "unicode", "core"},
 }
-SEES["search"] = set(SEES)
+SEES["serve"] = set(SEES)
+SEES["search"] = set(SEES) - {"serve"}
 SEES["cli"] = set(SEES)
 
 
@@ -41,6 +42,8 @@ SEAMS = {
     "sha1": "src/io/",
     "sha256": "src/io/",
     "unicode/u": "src/pipeline/",
+    "boost/": "src/serve/",
+    "prometheus/": "src/serve/",
     "iostream": "src/cli/",  # the library prints nothing
 }
 

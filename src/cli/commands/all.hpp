@@ -29,6 +29,7 @@ extern const Command kIndex;
 extern const Command kIndexStats;
 extern const Command kIndexVerify;
 extern const Command kIndexExport;
+extern const Command kServe;
 
 extern const Command kComplete;
 extern const Command kGenerate;

@@ -62,18 +62,11 @@ std::size_t labels_shown(const ClassifyOptions& task, std::size_t labels) {
   return task.all_scores ? labels : task.top_k.value_or(0);
 }
 
-// transformers 5.24, pipelines/text_classification.py.
-LabelScores scores_of(const HeadLabels& labels) {
-  if (labels.problem_type == "regression") return LabelScores::none;
-  const bool apart = labels.problem_type == "multi_label_classification" || labels.names.size() == 1;
-  return apart ? LabelScores::sigmoid : LabelScores::softmax;
-}
-
 std::unique_ptr<TaskReader> make_reader(const TaskRun& run) {
   const auto& task = run.options.own<ClassifyOptions>();
   const HeadLabels labels = read_head_labels(run.header, run.outputs);
   if (task.labels.empty()) {
-    return classify_reader(run.work, {labels.names, scores_of(labels), labels_shown(task, run.outputs)});
+    return classify_reader(run.work, {labels.names, label_scores(labels), labels_shown(task, run.outputs)});
   }
   if (run.outputs < 2) {
     throw_usage("--labels: expected a model of natural language inference, got " + run.model.location().name +

@@ -7,7 +7,7 @@ std::span<const Command* const> commands() {
       &kEncode,       &kEmbed,      &kAttention,   &kExplain,     &kTokenize,  &kSimilarity, &kHeads,
       &kCompare,      &kFillMask,   &kClassify,    &kTag,         &kRerank,    &kAnswer,     &kSearch,
       &kIndex,        &kIndexStats, &kIndexVerify, &kIndexExport, &kModelList, &kModelInfo,  &kModelVerify,
-      &kModelConvert, &kModelInit,  &kBench,       &kComplete,    &kGenerate,
+      &kModelConvert, &kModelInit,  &kBench,       &kServe,       &kComplete,  &kGenerate,
   };
   return kAll;
 }

@@ -8,9 +8,8 @@
 #include "cli/record_run.hpp"
 #include "cli/terminal.hpp"
 #include "mha/core/error.hpp"
-#include "ops/convert.hpp"
 #include "output/explanation.hpp"
-#include "output/record_maps.hpp"
+#include "pipeline/explain_layer.hpp"
 #include "pipeline/thread_pool.hpp"
 
 namespace mha::cli {
@@ -45,42 +44,6 @@ Record read_input(const Options& options, const ModelWork& work, Log& log) {
   return record;
 }
 
-Explanation explain(const Options& options, const PlannedWork& planned, const Model& model, std::size_t layer,
-                    const Record& record) {
-  const Encoder& encoder = model.encoder();
-  const ModelConfig& config = encoder.config();
-  ThreadPool threads(thread_count(options));
-  Workspace workspace(&threads);
-  Captured captured;
-  Wanted wanted;
-  wanted.stages_of_layer = layer;
-  wanted.ablated = planned.work.wanted.ablated;
-  const std::vector<std::size_t> rows{0, record.tokens()};
-  encoder.forward({record.encoding.input_ids, record.encoding.token_type_ids, rows}, workspace, wanted, &captured);
-
-  Explanation explanation;
-  explanation.text = record.input.text;
-  explanation.text_pair = record.input.text_pair;
-  explanation.model = model.location().name;
-  explanation.labels = attention_maps(record, planned.schema).labels;
-  explanation.input_ids = record.encoding.input_ids;
-  explanation.layer = layer;
-  explanation.config = config;
-  const Weight& bias = encoder.weights().layers[config.weights_of_layer(layer)].attention.output.bias;
-  if (bias.present()) {
-    explanation.output_bias.resize(config.d_model);
-    to_float32(bias.view, 0, config.d_model, explanation.output_bias.data());
-  }
-  explanation.heads = planned.schema.heads;
-  if (record.truncated) explanation.full_length = record.encoding.full_length;
-  if (const auto& marks = planned.work.wanted.ablated; !marks.empty()) {
-    const auto first = marks.begin() + static_cast<std::ptrdiff_t>(layer * config.n_heads);
-    explanation.ablated.assign(first, first + static_cast<std::ptrdiff_t>(config.n_heads));
-  }
-  explanation.stages = std::move(captured.stages);
-  return explanation;
-}
-
 int run(const Options& options, Log& log) {
   const ModelLocation location = choose_model(options);
   const ModelHeader header = read_model_header(location, load_options(options));
@@ -94,7 +57,8 @@ int run(const Options& options, Log& log) {
   const auto model = load_model(header, options, log);
   const PlannedWork planned = with_model(plan, options, *model);
   const Record record = read_input(options, planned.work, log);
-  const Explanation explanation = explain(options, planned, *model, layer, record);
+  ThreadPool threads(thread_count(options));
+  const Explanation explanation = explain_layer(*model, planned.work, planned.schema, layer, record, &threads);
 
   ExplanationOptions how;
   how.columns = plan.schema.columns;

@@ -121,6 +121,12 @@ class Rerank : public TaskReader {
 
 }  // namespace
 
+LabelScores label_scores(const HeadLabels& labels) {
+  if (labels.problem_type == "regression") return LabelScores::none;
+  const bool apart = labels.problem_type == "multi_label_classification" || labels.names.size() == 1;
+  return apart ? LabelScores::sigmoid : LabelScores::softmax;
+}
+
 std::unique_ptr<TaskReader> classify_reader(const ModelWork& work, const ClassifySettings& settings) {
   return std::make_unique<Classify>(work, settings);
 }

@@ -9,9 +9,9 @@
 
 using Catch::Contains;
 using mha::ErrorKind;
-using mha::cli::parse_ablate;
-using mha::cli::parse_ranges;
-using mha::cli::resolve;
+using mha::parse_ablate;
+using mha::parse_ranges;
+using mha::resolve;
 using mha::test::error_of;
 using Indices = std::vector<std::size_t>;
 
@@ -42,16 +42,17 @@ TEST_CASE("what is no list of numbers is refused as it stands, and an index out 
 
 TEST_CASE("ablated heads are marked by layer and head, with a star for all") {
   using Marks = std::vector<std::uint8_t>;
-  CHECK(mha::cli::resolve_ablated({}, 2, 3).empty());
-  CHECK(mha::cli::resolve_ablated(parse_ablate("0.1"), 2, 3) == Marks{0, 1, 0, 0, 0, 0});
-  CHECK(mha::cli::resolve_ablated(parse_ablate("1.*,0.-1"), 2, 3) == Marks{0, 0, 1, 1, 1, 1});
-  CHECK(mha::cli::resolve_ablated(parse_ablate("*.0-1"), 2, 3) == Marks{1, 1, 0, 1, 1, 0});
+  CHECK(mha::resolve_ablated({}, 2, 3, "--ablate").empty());
+  CHECK(mha::resolve_ablated(parse_ablate("0.1", "--ablate"), 2, 3, "--ablate") == Marks{0, 1, 0, 0, 0, 0});
+  CHECK(mha::resolve_ablated(parse_ablate("1.*,0.-1", "--ablate"), 2, 3, "--ablate") == Marks{0, 0, 1, 1, 1, 1});
+  CHECK(mha::resolve_ablated(parse_ablate("*.0-1", "--ablate"), 2, 3, "--ablate") == Marks{1, 1, 0, 1, 1, 0});
   for (const char* text : {"", "1", "1.", ".1", "1.1.1", "a.b", "1.1,"}) {
     INFO(text);
-    CHECK_THAT(error_of(ErrorKind::usage, [&] { parse_ablate(text); }), Contains("--ablate"));
+    CHECK_THAT(error_of(ErrorKind::usage, [&] { parse_ablate(text, "--ablate"); }), Contains("--ablate"));
   }
-  CHECK_THAT(error_of(ErrorKind::usage, [] { mha::cli::resolve_ablated(parse_ablate("2.0"), 2, 3); }),
-             Contains("--ablate: layer"));
+  CHECK_THAT(
+      error_of(ErrorKind::usage, [] { mha::resolve_ablated(parse_ablate("2.0", "--ablate"), 2, 3, "--ablate"); }),
+      Contains("--ablate: layer"));
 }
 
 TEST_CASE("parts are chosen by name, and a wrong one is named with the right ones") {
