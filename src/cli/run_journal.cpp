@@ -113,20 +113,17 @@ RunJournal::RunJournal(std::filesystem::path path, RunFacts facts, const std::fi
   check_facts(output, earlier.facts, facts_);
   if (!any_output) return;
   const MappedFile file(output, ErrorKind::output);
-  RunningHash hash;
   std::uint64_t hashed = 0;
   for (const RunPoint& point : earlier.points) {
     if (point.bytes < hashed || point.bytes > file.size()) break;
-    hash.update(file.text().substr(hashed, point.bytes - hashed));
-    if (hash.hex() != point.output_hash) {
+    output_.update(file.text().substr(hashed, point.bytes - hashed));
+    if (output_.hex() != point.output_hash) {
       throw_usage(path_text(output) + ": expected what the earlier run wrote, got other bytes between " +
                   std::to_string(hashed) + " and " + std::to_string(point.bytes) + "; remove it to begin anew");
     }
     hashed = point.bytes;
     start_ = point;
   }
-  // The same bytes once more: a point may have been the last that fitted, and a hash cannot go back.
-  output_.update(file.text().substr(0, start_.bytes));
 }
 
 void RunJournal::check_finished(const std::filesystem::path& path, const RunFacts& facts,
