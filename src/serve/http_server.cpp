@@ -237,8 +237,8 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
   };
 
   template <class Handler>
-  auto bound(Handler handler) {
-    return [self = shared_from_this(), handler](const error_code& error, auto... rest) { handler(error, rest...); };
+  auto bound(Handler next) {
+    return [self = shared_from_this(), next](const error_code& error, auto... rest) { next(error, rest...); };
   }
 
   void set_deadline(double seconds) { deadline_ = Clock::now() + seconds_of(seconds); }

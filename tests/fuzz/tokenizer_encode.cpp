@@ -16,6 +16,7 @@
 #include "core/utf8.hpp"
 #include "mha/core/error.hpp"
 #include "mha/tokenizer/tokenizer.hpp"
+#include "support/source_folder.hpp"
 
 namespace {
 
@@ -28,7 +29,8 @@ struct Subject {
 std::vector<Subject>& subjects() {
   static std::vector<Subject> all = [] {
     std::set<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(MHA_SOURCE_DIR "/tests/fuzz/corpus/tokenizer_json")) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(mha::test::source_folder() / "tests/fuzz/corpus/tokenizer_json")) {
       files.insert(entry.path());
     }
     std::vector<Subject> made;

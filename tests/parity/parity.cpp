@@ -31,6 +31,7 @@
 #include "model/families/bind_weights.hpp"
 #include "ops/vector.hpp"
 #include "support/shared.hpp"
+#include "support/source_folder.hpp"
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -410,7 +411,7 @@ int main(int argc, char** argv) {
       if (fs::exists(variant.path() / "config.json")) jobs.push_back({variant.path(), folder, "config.json"});
     }
   }
-  const fs::path mini_golden = fs::path(MHA_SOURCE_DIR) / "tests/data/minilm";
+  const fs::path mini_golden = mha::test::source_folder() / "tests/data/minilm";
   if (fs::exists(root / "all-MiniLM-L6-v2/model.safetensors"))
     jobs.push_back({root / "all-MiniLM-L6-v2", mini_golden, "config.json"});
   std::sort(jobs.begin(), jobs.end(),

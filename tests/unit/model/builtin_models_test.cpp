@@ -5,13 +5,14 @@
 #include <string>
 
 #include "io/mapped_file.hpp"
+#include "support/source_folder.hpp"
 
 TEST_CASE("the models inside the binary are the files of models/, byte for byte") {
   namespace fs = std::filesystem;
   for (const std::string& name : mha::builtin_model_names()) {
     const auto files = mha::builtin_model_files(name);
     REQUIRE(files != nullptr);
-    const fs::path folder = fs::path(MHA_SOURCE_DIR) / "models" / name;
+    const fs::path folder = mha::test::source_folder() / "models" / name;
     for (const auto& entry : files->list()) {
       CAPTURE(name, entry.name);
       const mha::MappedFile file(folder / entry.name);

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "support/source_folder.hpp"
+
 using namespace mha;
 
 namespace {
@@ -20,7 +22,7 @@ Values quantized(VectorQuantization quantization, Values vector) {
 }  // namespace
 
 TEST_CASE("quantized vectors are those of sentence-transformers") {
-  std::ifstream file(MHA_SOURCE_DIR "/tests/data/task_goldens.json");
+  std::ifstream file(test::source_folder() / "tests/data/task_goldens.json");
   const nlohmann::json golden = nlohmann::json::parse(file).at("quantized").at(0);
   const auto ranges = golden.at("ranges").get<std::vector<Values>>();
   for (std::size_t i = 0; i < golden.at("vectors").size(); ++i) {

@@ -8,6 +8,7 @@
 #include "mha/model/model.hpp"
 #include "model/model_tools.hpp"
 #include "support/shared.hpp"
+#include "support/source_folder.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace {
@@ -122,7 +123,7 @@ TEST_CASE("the built-in model is the file of the repository, and info says what 
   CHECK(info.unused_tensors.empty());
   REQUIRE(info.files.size() == 1);
   CHECK(info.files[0].path == "model.json");
-  CHECK(info.files[0].bytes == std::filesystem::file_size(MHA_SOURCE_DIR "/models/two-heads/model.json"));
+  CHECK(info.files[0].bytes == std::filesystem::file_size(mha::test::source_folder() / "models/two-heads/model.json"));
   const auto config = nlohmann::json::parse(info.config_json);
   CHECK(config["norm"].is_null());
   CHECK(config["feed_forward"].is_null());
