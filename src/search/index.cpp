@@ -187,9 +187,24 @@ Index Index::create(const std::filesystem::path& path, IndexHeader header) {
   if (std::filesystem::file_size(path) > 0) {
     throw_output(utf8::printable(path.string()) + ": " + std::generic_category().message(EEXIST));
   }
-  index.connection_ = std::make_unique<sqlite::Connection>(path, sqlite::Connection::Mode::write);
+  // Made whole beside its place: a process that is killed here leaves the empty file, which the next one fills.
+  const std::filesystem::path place = std::filesystem::canonical(path);
+  const std::filesystem::path begun = place.string() + ".new";
+  std::filesystem::remove(begun);
+  std::filesystem::remove(begun.string() + "-journal");
+  index.connection_ = std::make_unique<sqlite::Connection>(begun, sqlite::Connection::Mode::write);
   index.make(std::move(header));
+  index.connection_.reset();
+  std::filesystem::rename(begun, place);
+  index.lock_for_writing();
+  index.connection_ = std::make_unique<sqlite::Connection>(path, sqlite::Connection::Mode::write);
+  index.write_ahead();
   return index;
+}
+
+void Index::write_ahead() {
+  connection_->run("PRAGMA journal_mode = WAL");
+  connection_->run("PRAGMA synchronous = NORMAL");
 }
 
 Index Index::open(const std::filesystem::path& path, bool to_write) {
@@ -198,6 +213,7 @@ Index Index::open(const std::filesystem::path& path, bool to_write) {
   Index index(path, std::make_unique<sqlite::Connection>(path, to_write ? Mode::write : Mode::read));
   if (to_write) index.lock_for_writing();
   index.read_header();
+  if (to_write) index.write_ahead();
   return index;
 }
 
@@ -224,8 +240,6 @@ void Index::make(IndexHeader header) {
   header_ = std::move(header);
   sqlite::Connection& sql = *connection_;
   sql.run("PRAGMA page_size = " + std::to_string(kPageSize));
-  sql.run("PRAGMA journal_mode = WAL");
-  sql.run("PRAGMA synchronous = NORMAL");
   sqlite::Transaction transaction(sql);
   sql.run("PRAGMA application_id = " + std::to_string(kApplicationId));
   sql.run("PRAGMA user_version = " + std::to_string(kSchemaVersion));

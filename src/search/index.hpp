@@ -137,6 +137,7 @@ class Index {
   void make(IndexHeader header);
   void read_header();
   void lock_for_writing();
+  void write_ahead();
   void begin_write();
   std::size_t rows_per_block(VectorForm form) const;
   void store(std::size_t slot, std::span<const float> vector);
